@@ -1,0 +1,3 @@
+from gpu_dash.cli import main
+
+main()

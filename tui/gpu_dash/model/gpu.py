@@ -1,0 +1,114 @@
+"""What a GPU is and what one reading of it says.
+
+``None`` means that the card does not offer the value. A reading that failed is an event
+(:class:`~gpu_dash.model.events.GpuReadFailed`), never a quiet ``None`` or an invented number.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class GpuVendor(StrEnum):
+    """Who made the card."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    SIMULATED = "simulated"
+
+
+class GpuInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What does not change while the driver is loaded."""
+
+    gpu: int
+    """Index on this host, as the vendor's tools count."""
+    name: str
+    uuid: str = ""
+    pci_bus_id: str = ""
+    """Lower case with the domain, as the kernel writes it: ``0000:9b:00.0``."""
+    vendor: GpuVendor = GpuVendor.NVIDIA
+    max_operating_temperature_celsius: float | None = None
+    slowdown_temperature_celsius: float | None = None
+    shutdown_temperature_celsius: float | None = None
+    power_limit_default_watts: float | None = None
+    power_limit_min_watts: float | None = None
+    power_limit_max_watts: float | None = None
+    sm_clock_max_mhz: float | None = None
+    memory_clock_max_mhz: float | None = None
+    memory_total_bytes: int | None = None
+
+    @property
+    def nearest_limit_celsius(self) -> float | None:
+        """The lowest of the card's temperature limits: where it begins to slow down."""
+        limits = [
+            limit
+            for limit in (
+                self.max_operating_temperature_celsius,
+                self.slowdown_temperature_celsius,
+                self.shutdown_temperature_celsius,
+            )
+            if limit is not None
+        ]
+        return min(limits, default=None)
+
+
+class ThrottleKind(StrEnum):
+    """Why a card runs below the clock it was asked for, in the order of alarm."""
+
+    THERMAL = "thermal"
+    """HW or SW thermal slowdown."""
+    POWER_BRAKE = "power_brake"
+    """The board's or the chassis' power brake signal."""
+    SLOWDOWN = "slowdown"
+    """``hw_slowdown`` alone for two samples: thermal, brake or fast power, the driver says not."""
+    POWER_CAP = "power_cap"
+    """The power limit. Normal under decode: shown amber only when it costs clock."""
+
+    @property
+    def is_alarm(self) -> bool:
+        """True for the kinds shown in red; a power cap is not one of them."""
+        return self is not ThrottleKind.POWER_CAP
+
+
+class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One reading of one card."""
+
+    gpu: int
+    temperature_celsius: float | None = None
+    """NVIDIA: the core. AMD: edge, or junction where there is no edge."""
+    hotspot_temperature_celsius: float | None = None
+    memory_temperature_celsius: float | None = None
+    headroom_celsius: float | None = None
+    """Degrees to the nearest of the card's limits."""
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    """The limit in force (enforced), which can differ from the one that was set."""
+    energy_joules: float | None = None
+    """A counter since the driver was loaded; only differences mean anything."""
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    utilization_percent: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    """Names such as ``sw_power_cap hw_thermal sw_thermal hw_power_brake hw_slowdown``; a bit
+    without a name as hex, ``0x200``. Idle and application clocks are no throttling and left out."""
+    throttle_thermal_s: float | None = None
+    """Seconds of thermal throttling since the source was opened, from the driver's counters
+    where it has them, else from the polled reasons."""
+    throttle_power_s: float | None = None
+    """The same for the power cap and the power brake."""
+
+
+class GpuSourceState(StrEnum):
+    """How the readings fare as a whole."""
+
+    STARTING = "starting"
+    LIVE = "live"
+    STALE = "stale"
+    """The sampler is silent: a driver call hangs, or the process was lost and is replaced."""
+    FAILED = "failed"
+    NONE = "none"
+    """There is no usable source on this host, or none was wanted."""

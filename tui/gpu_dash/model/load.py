@@ -1,0 +1,180 @@
+"""What the load asks for, what each request met, and what a step comes to.
+
+The field names of :class:`RequestRecord` and :class:`StepResult` are the column names of
+``requests.csv`` and ``steps.csv``: scripts rely on them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Endpoint(StrEnum):
+    """The two OpenAI endpoints that the load can drive."""
+
+    COMPLETIONS = "completions"
+    CHAT = "chat"
+
+
+class Outcome(StrEnum):
+    """How a request ended; the first that fits. An error is never a fast success."""
+
+    OK = "ok"
+    UNAUTHORIZED = "unauthorized"
+    MODEL_NOT_FOUND = "model_not_found"
+    NOT_FOUND = "not_found"
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    CONTEXT_EXCEEDED = "context_exceeded"
+    BAD_REQUEST = "bad_request"
+    SERVER_ERROR = "server_error"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    DISCONNECTED = "disconnected"
+    MALFORMED = "malformed"
+    ERROR_IN_STREAM = "error_in_stream"
+    NO_CHOICES = "no_choices"
+    EMPTY = "empty"
+    CUT = "cut"
+    CANCELLED = "cancelled"
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the load goes."""
+
+    base_url: str
+    """Scheme, host and port without a trailing ``/v1`` or slash: ``http://127.0.0.1:8000``."""
+    model: str
+    api_key: str | None = None
+    """Kept in memory only: never written, logged, shown or put in an argument list."""
+
+
+class Slo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request must meet to count as goodput."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None
+
+
+class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A ramp: which concurrencies, how long, and what each request asks for."""
+
+    ramp: tuple[int, ...] = (1, 4, 8, 16, 32)
+    step_s: float = 60.0
+    """Length of a step's window, warm-up not included."""
+    warmup_s: float = 5.0
+    requests: int | None = None
+    """Instead of a window: a step is this many requests, from first send to last token."""
+    endpoint: Endpoint = Endpoint.COMPLETIONS
+    prompt: str | None = None
+    prompt_tokens: int | None = None
+    """Length of the synthetic prompt, used when ``prompt`` is not given; the server's ``usage``
+    says what it really was."""
+    output_tokens: int = 256
+    ignore_eos: bool = True
+    """Ask vLLM to go on to ``output_tokens``, so that all requests weigh the same."""
+    seed: int = 0
+    timeout_s: float = 120.0
+    stall_s: float = 30.0
+    """A stream without a byte for this long has stalled."""
+    slo: Slo | None = None
+    extra_body: dict[str, Any] = {}
+
+
+class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request as it ended. Times of day are monotonic stamps here, ``*_s`` are durations."""
+
+    request: int
+    step: int
+    concurrency: int
+    scheduled: float
+    """Monotonic moment at which it was due (closed loop: when its slot became free)."""
+    sent: float
+    """Monotonic moment just before its bytes went to the socket."""
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int = 0
+    """From ``usage``; without it, chunks that carry a token."""
+    tokens_in_window: int = 0
+    """Output tokens that arrived inside the window of its step."""
+    counted: bool = False
+    """It was sent inside the window, so its latency counts."""
+    outcome: Outcome = Outcome.OK
+    detail: str = ""
+    """For a failure: status and the head of the body, or the exception, without control
+    sequences."""
+    usage_missing: bool = False
+    """The server sent no ``usage``, so tokens are chunks."""
+
+
+class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What a step came to; the definitions are in ``docs`` of the columns and DESIGN 7.
+
+    ``time_s`` is the moment at which the window opened, in seconds since the session's start.
+    """
+
+    step: int
+    concurrency: int | None
+    request_rate: float | None = None
+    time_s: float
+    duration_s: float
+    """Length of the window."""
+    elapsed_s: float
+    """From the step's first send to its last token: start and tail included."""
+    requests_ok: int = 0
+    requests_failed: int = 0
+    output_tokens: int = 0
+    """All tokens of all requests of the step, in the window or not."""
+    output_tokens_per_s: float = 0.0
+    """Tokens that arrived inside the window, by its length."""
+    prompt_tokens_per_s: float | None = None
+    goodput_per_s: float | None = None
+    ttft_p50_s: float | None = None
+    ttft_p90_s: float | None = None
+    ttft_p99_s: float | None = None
+    itl_p50_s: float | None = None
+    itl_p90_s: float | None = None
+    itl_p99_s: float | None = None
+    tpot_p50_s: float | None = None
+    tpot_p90_s: float | None = None
+    tpot_p99_s: float | None = None
+    e2e_p50_s: float | None = None
+    e2e_p90_s: float | None = None
+    e2e_p99_s: float | None = None
+    client_bound: bool = False
+    """The client, not the server, was the limit: the step does not count for the knee."""
+    peak_temperature_celsius: float | None = None
+    min_sm_clock_mhz: float | None = None
+    peak_memory_used_bytes: int | None = None
+    peak_total_power_watts: float | None = None
+    throttle_thermal_s: float | None = None
+    energy_joules: float | None = None
+    joules_per_output_token: float | None = None
+
+
+class LoadState(StrEnum):
+    """What the load does now."""
+
+    IDLE = "idle"
+    WARMUP = "warmup"
+    """A step's load runs; its window is not open yet."""
+    RUNNING = "running"
+    """A step's window is open."""
+    PAUSED = "paused"
+    DRAINING = "draining"
+    """Nothing new is sent; what is in flight may end."""
+
+
+class LoadMode(StrEnum):
+    """Who decides about the next step."""
+
+    NONE = "none"
+    RAMP = "ramp"
+    MANUAL = "manual"

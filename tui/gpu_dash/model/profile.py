@@ -1,0 +1,109 @@
+"""What a profile file may say. ``gpu_dash.server.profile_file`` reads and checks the TOML.
+
+A docstring under each field is the documentation of that field: ``gpu-dash profiles`` shows it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpu_dash.model.duration import parse_duration
+from gpu_dash.model.load import Endpoint, LoadPlan
+from gpu_dash.model.server import HandleKind
+
+FlagValue = bool | int | float | str | list[str | int | float]
+
+
+class ServerProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[server]``: what to start and how."""
+
+    model: str
+    """Path or repository id of the model, vLLM's positional argument."""
+    kind: HandleKind = HandleKind.PROCESS
+    """``process``, or ``container`` for one that docker or podman runs."""
+    command: tuple[str, ...] = ("vllm", "serve")
+    """Program and first arguments; the model and the flags follow. ``{python}`` stands for the
+    Python that runs gpu-dash."""
+    image: str | None = None
+    """``container``: the image. ``command`` is then the container program, ``["docker"]``."""
+    container_args: tuple[str, ...] = ()
+    """``container``: arguments of ``run`` in front of the image (mounts, devices, ipc)."""
+    host: str = "127.0.0.1"
+    """Address that the server listens on."""
+    port: int = 8000
+    """Port that the server listens on; 0 takes a free one."""
+    flags: dict[str, FlagValue] = {}
+    """vLLM's flags without the dashes. ``true`` writes the bare flag, ``false`` its ``--no-``
+    form, a list repeats the value behind one flag."""
+    env: dict[str, str] = {}
+    """Environment of the server, on top of the environment of the person who launches it."""
+    served_model_name: str | None = None
+    """Name that requests use; the model's own name if it is left out."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key. The server gets it as ``VLLM_API_KEY``."""
+    ready_timeout: str = "20m"
+    """How long ``/health`` may take to answer before the launch counts as failed."""
+    shutdown_timeout: str = "0s"
+    """Time that vLLM gives to open requests on stop (its ``--shutdown-timeout``); the supervisor
+    waits 20 s longer before it ends the whole session."""
+
+
+class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[load]``: the ramp that ``r`` starts and ``run`` runs."""
+
+    ramp: tuple[int, ...] = (1, 4, 8, 16, 32)
+    """Concurrent requests, step by step."""
+    step: str = "60s"
+    """Length of a step's window, warm-up not included."""
+    warmup: str = "5s"
+    """Time at the head of each step that is not counted."""
+    endpoint: Endpoint = Endpoint.COMPLETIONS
+    """``completions`` or ``chat``."""
+    prompt: str | None = None
+    """Text of each request; a synthetic one of ``prompt_tokens`` if it is left out."""
+    prompt_tokens: int = 512
+    """Length of the synthetic prompt."""
+    output_tokens: int = 256
+    """Tokens that each request asks for."""
+    ignore_eos: bool = True
+    """Go on to ``output_tokens`` whatever the model says (vLLM's ``ignore_eos``)."""
+    timeout: str = "120s"
+    """A request that takes longer is ended and counted as ``timeout``."""
+
+
+class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[gpu]``: where the readings come from."""
+
+    source: str = "auto"
+    """``auto``, ``nvml``, ``amd``, ``sim`` or ``none``."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One launch profile: a TOML file."""
+
+    server: ServerProfile
+    description: str = ""
+    """One line for ``gpu-dash profiles list``."""
+    load: LoadProfile = LoadProfile()
+    gpu: GpuProfile = GpuProfile()
+    name: str = ""
+    """The file's name without ``.toml``; not written in the file."""
+
+    def plan(self) -> LoadPlan:
+        """The profile's ramp as a load plan.
+
+        Raises:
+            UsageError: one of the durations is none.
+        """
+        load = self.load
+        return LoadPlan(
+            ramp=load.ramp,
+            step_s=parse_duration(load.step),
+            warmup_s=parse_duration(load.warmup),
+            endpoint=load.endpoint,
+            prompt=load.prompt,
+            prompt_tokens=load.prompt_tokens,
+            output_tokens=load.output_tokens,
+            ignore_eos=load.ignore_eos,
+            timeout_s=parse_duration(load.timeout),
+        )
