@@ -1,0 +1,133 @@
+"""Profile → what is started: argument list and environment. Never a shell."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpu_dash.model.duration import parse_duration
+from gpu_dash.model.errors import UsageError
+from gpu_dash.model.profile import FlagValue, Profile
+
+_PARALLEL_FLAGS = (
+    ("tensor-parallel-size", "tp"),
+    ("pipeline-parallel-size", "pp"),
+    ("data-parallel-size", "dp"),
+)
+_VISIBLE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+
+
+@dataclass(frozen=True)
+class LaunchCommand:
+    """What is started, with nothing secret in the part that others can see."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    base_url: str
+    port: int
+    model: str
+    """The name that requests use."""
+    api_key: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)
+
+
+def build_command(profile: Profile, environment: Mapping[str, str], port: int) -> LaunchCommand:
+    """The command line and environment of a profile.
+
+    Args:
+        profile: a checked profile.
+        environment: of the person who launches; the profile's own variables go on top.
+        port: the port to listen on (the profile's, or the free one that was found for its 0).
+
+    Raises:
+        UsageError: the profile names a key's variable and it is not set.
+    """
+    server = profile.server
+    merged = {**environment, **server.env, "PYTHONUNBUFFERED": "1"}
+    api_key = None
+    if server.api_key_env is not None:
+        api_key = environment.get(server.api_key_env)
+        if not api_key:
+            raise UsageError(
+                f"profile {profile.name!r}: `server.api_key_env`: the variable "
+                f"{server.api_key_env} is not set; export it or remove the field"
+            )
+        merged["VLLM_API_KEY"] = api_key
+    flags: dict[str, FlagValue] = dict(server.flags)
+    if server.served_model_name is not None:
+        flags["served-model-name"] = server.served_model_name
+    shutdown_seconds = parse_duration(server.shutdown_timeout)
+    if shutdown_seconds > 0:
+        flags["shutdown-timeout"] = round(shutdown_seconds)
+    command = [sys.executable if word == "{python}" else word for word in server.command]
+    return LaunchCommand(
+        argv=(
+            *command,
+            server.model,
+            "--host",
+            server.host,
+            "--port",
+            str(port),
+            *flag_arguments(flags),
+        ),
+        environment=merged,
+        base_url=f"http://{_reachable(server.host)}:{port}",
+        port=port,
+        model=server.served_model_name or server.model,
+        api_key=api_key,
+    )
+
+
+def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:
+    """Flags as arguments: ``{"a": True, "b": False, "c": [1, 2]}`` → ``--a --no-b --c 1 2``."""
+    arguments = []
+    for name, value in flags.items():
+        if value is True:
+            arguments.append(f"--{name}")
+        elif value is False:
+            arguments.append(f"--no-{name}")
+        elif isinstance(value, list):
+            arguments += [f"--{name}", *map(str, value)]
+        else:
+            arguments += [f"--{name}", str(value)]
+    return arguments
+
+
+def gpus_of(
+    profile: Profile, environment: Mapping[str, str], present: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Host indexes of the cards that the server will work on.
+
+    vLLM takes the first ``tensor * pipeline * data`` parallel ones of those that it may see.
+
+    Returns:
+        ``None`` where the variable names cards by UUID, which only the driver can resolve.
+    """
+    flags = profile.server.flags
+    merged = {**environment, **profile.server.env}
+    visible: Sequence[int] = present
+    for variable in _VISIBLE_VARIABLES:
+        if merged.get(variable):
+            entries = [entry.strip() for entry in merged[variable].split(",")]
+            if not all(entry.isdigit() for entry in entries):
+                return None
+            visible = [int(entry) for entry in entries]
+            break
+    size = 1
+    for names in _PARALLEL_FLAGS:
+        value = next((flags[name] for name in names if name in flags), 1)
+        size *= value if isinstance(value, int) and value > 0 else 1
+    return tuple(visible[:size])
+
+
+def _reachable(host: str) -> str:
+    """The address at which this host reaches a server that listens on ``host``."""
+    if host in ("0.0.0.0", ""):
+        return "127.0.0.1"
+    if host == "::":
+        return "[::1]"
+    return f"[{host}]" if ":" in host else host

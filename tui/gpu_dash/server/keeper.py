@@ -1,0 +1,91 @@
+"""The keeper: a tiny parent that starts the server, waits, and writes its exit status down.
+
+``python -m gpu_dash.server.keeper STATUS LOG -- PROGRAM ARGUMENT…``
+
+The agent may be killed; its server must not be, and its exit status must not be lost. So the
+server's parent is this process, which does nothing that could fail: it runs in a session of its
+own, gives the server another one, and keeps the status file for whichever agent comes next. It is
+the reaper of the server's orphans too, so that none of them stays a zombie. It ends when the last
+process below it has ended.
+
+The status file is JSON and replaced whole: ``{"keeper": …, "server": …, "error": …,
+"exit_code": …}`` with a process as ``{"pid", "start_ticks", "boot_id"}``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+_PR_SET_CHILD_SUBREAPER = 36
+"""``prctl(2)``."""
+
+
+def main(arguments: list[str]) -> int:
+    """Start the server and wait for the last of its processes."""
+    status_path, log_path, separator, *command = arguments
+    if separator != "--" or not command:
+        raise SystemExit("usage: keeper STATUS LOG -- PROGRAM ARGUMENT...")
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    status: dict[str, Any] = {"keeper": _identity(os.getpid())}
+    log = os.open(log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        server = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=_default_signals,
+        )
+    except OSError as error:
+        status["error"] = f"{command[0]}: {error.strerror}"
+        _write(status_path, status)
+        return 1
+    finally:
+        os.close(log)
+    status["server"] = _identity(server.pid)
+    _write(status_path, status)
+    while True:
+        try:
+            pid, wait_status = os.wait()
+        except ChildProcessError:
+            return 0
+        if pid == server.pid:
+            status["exit_code"] = os.waitstatus_to_exitcode(wait_status)
+            _write(status_path, status)
+
+
+def _default_signals() -> None:
+    """An ignored signal is inherited through exec: the server gets the defaults back."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _identity(pid: int) -> dict[str, Any]:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        start_ticks = int(stat.read().rpartition(")")[2].split()[19])
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+        return {"pid": pid, "start_ticks": start_ticks, "boot_id": boot.read().strip()}
+
+
+def _write(path: str, status: dict[str, Any]) -> None:
+    temporary = f"{path}.new"
+    try:
+        with open(temporary, "w", encoding="ascii") as file:
+            json.dump(status, file)
+        os.replace(temporary, path)
+    except OSError:
+        # A full disk must not end the keeper: the server's life matters more than its status.
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
