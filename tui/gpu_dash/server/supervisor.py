@@ -1,0 +1,208 @@
+"""The life of one server as events: starting, ready, unreachable, stopping, stopped, failed.
+
+The end is noticed by the handle, readiness by ``/health``, the stages in between by the log's
+lines. An exit code of 0 does not mean that the server was asked to stop: vLLM leaves with 0 when
+its engine has died. Only our own record of having asked makes an end a stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from gpu_dash.model.clock import Clock
+from gpu_dash.model.events import Event, Finding, ServerChanged, ServerMetricsRead
+from gpu_dash.model.log import Severity
+from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
+from gpu_dash.server.endpoint import EndpointProbe
+from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
+from gpu_dash.server.metrics import parse_metrics
+from gpu_dash.server.stages import stage_of
+
+STARTING_POLL_S = 0.5
+READY_POLL_S = 1.0
+MISSES_UNTIL_UNREACHABLE = 3
+
+
+class ServerSupervisor:
+    """Watches one server until it ends.
+
+    Args:
+        handle: what is supervised.
+        probe: its HTTP surface.
+        status: what is known at the start (profile, model, URL, state).
+        on_event: takes the events.
+        drain_log: waits until the log has been read to its end, so that a failure can be told
+            with the error that caused it.
+        clock: where ``at`` comes from.
+        ready_timeout_s: a start that takes longer has failed.
+        shutdown_timeout_s: what the server itself gives to open requests.
+    """
+
+    def __init__(
+        self,
+        handle: ServerHandle,
+        probe: EndpointProbe,
+        status: ServerStatus,
+        on_event: Callable[[Event], None],
+        drain_log: Callable[[], Awaitable[None]],
+        clock: Clock,
+        *,
+        ready_timeout_s: float,
+        shutdown_timeout_s: float,
+    ) -> None:
+        self.status = status
+        self._handle = handle
+        self._probe = probe
+        self._on_event = on_event
+        self._drain_log = drain_log
+        self._clock = clock
+        self._ready_timeout_s = ready_timeout_s
+        self._shutdown_timeout_s = shutdown_timeout_s
+        self._launched_at = status.since
+        self._cause = ""
+        self._stop_asked = False
+        self._misses = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone for good."""
+        return self.status.state in (ServerState.STOPPED, ServerState.FAILED)
+
+    async def run(self) -> None:
+        """Watch the server until it has ended (for an external one: until cancelled)."""
+        self._change()
+        polling = asyncio.create_task(self._poll())
+        try:
+            exit_code = await self._handle.wait()
+        finally:
+            polling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await polling
+            await self._probe.close()
+        if not self._stop_asked:
+            await self._failed(exit_code)
+
+    async def stop(self) -> Stopped:
+        """Ask the server to end and wait until nothing of it is left."""
+        starting = self.status.state is ServerState.STARTING
+        self._stop_asked = True
+        self._change(state=ServerState.STOPPING)
+        grace_s = self._shutdown_timeout_s + FORCE_MARGIN_S
+        stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
+        leftovers = ", ".join(map(str, stopped.leftovers))
+        self._change(
+            state=ServerState.STOPPED,
+            exit_code=stopped.exit_code,
+            detail=f"still in the driver after SIGKILL: pid {leftovers}" if leftovers else "",
+        )
+        return stopped
+
+    def take_line(self, text: str) -> None:
+        """A line of the log: while the server starts it may begin a stage."""
+        if self.status.state is not ServerState.STARTING:
+            return
+        stage = stage_of(text)
+        if stage is None:
+            return
+        if stage.name != self.status.stage:
+            self._change(
+                stage=stage.name, stage_since=self._clock.monotonic(), stage_progress=stage.progress
+            )
+        elif stage.progress != self.status.stage_progress:
+            self._change(stage_progress=stage.progress)
+
+    def take_error(self, message: str) -> None:
+        """An error of the log; the first one after the launch is the cause of a failure."""
+        if not self._cause:
+            self._cause = message
+
+    # -- inner ---------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await self._poll_once()
+            starting = self.status.state is ServerState.STARTING
+            due = max(due + (STARTING_POLL_S if starting else READY_POLL_S), loop.time())
+            await asyncio.sleep(due - loop.time())
+
+    async def _poll_once(self) -> None:
+        healthy = await self._probe.is_healthy()
+        if not healthy and self._handle.kind is HandleKind.EXTERNAL:
+            healthy = await self._probe.is_reachable()
+        state = self.status.state
+        if state is ServerState.STARTING:
+            if healthy:
+                elapsed = self._clock.monotonic() - self._launched_at
+                self._change(
+                    state=ServerState.READY, ready_after_s=elapsed, stage="", stage_progress=None
+                )
+            elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
+                self._cause = self._cause or f"not ready after {self._ready_timeout_s:g} s"
+                await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
+        elif state in (ServerState.READY, ServerState.UNREACHABLE):
+            self._misses = 0 if healthy else self._misses + 1
+            if healthy and state is ServerState.UNREACHABLE:
+                self._change(state=ServerState.READY, detail="")
+            elif self._misses == MISSES_UNTIL_UNREACHABLE and state is ServerState.READY:
+                self._change(
+                    state=ServerState.UNREACHABLE,
+                    detail=f"{self.status.base_url}/health does not answer",
+                )
+            await self._read_metrics()
+
+    async def _read_metrics(self) -> None:
+        page = await self._probe.metrics_page()
+        if page is None:
+            return
+        try:
+            metrics = parse_metrics(page)
+        except ValueError:
+            # Another program's page at that path: no metrics is all there is to say.
+            return
+        self._on_event(ServerMetricsRead(at=self._clock.monotonic(), metrics=metrics))
+
+    async def _failed(self, exit_code: int | None) -> None:
+        leftovers = await self._handle.clear_leftovers()
+        await self._drain_log()
+        reason = describe_exit(exit_code)
+        detail = f"{reason}: {self._cause}" if self._cause else reason
+        if leftovers:
+            detail += f" (still in the driver after SIGKILL: {', '.join(map(str, leftovers))})"
+        self._change(state=ServerState.FAILED, exit_code=exit_code, detail=detail)
+        self._on_event(
+            Finding(
+                at=self._clock.monotonic(),
+                kind="server_exit",
+                severity=Severity.CRITICAL,
+                source="server",
+                message=detail,
+                first_check="the first error of the log, above the follow-on ones",
+            )
+        )
+
+    def _change(self, **fields: Any) -> None:
+        if "state" in fields and fields["state"] is not self.status.state:
+            fields.setdefault("since", self._clock.monotonic())
+        self.status = msgspec.structs.replace(self.status, **fields)
+        self._on_event(ServerChanged(at=self._clock.monotonic(), status=self.status))
+
+
+def describe_exit(code: int | None) -> str:
+    """An exit code in words: ``ended by signal 9 (SIGKILL)``, ``exit code 1``."""
+    if code is None:
+        return "ended; its exit code is not known"
+    if code < 0:
+        try:
+            name = f" ({signal.Signals(-code).name})"
+        except ValueError:
+            name = ""
+        return f"ended by signal {-code}{name}"
+    return f"exit code {code}"
