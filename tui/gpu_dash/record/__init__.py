@@ -1,1 +1,13 @@
-"""."""
+"""A session on disk: written while it runs, read back and replayed after it.
+
+* :mod:`~gpu_dash.record.folder`: where session folders lie and what they are called;
+* :mod:`~gpu_dash.record.meta`: ``session.toml``;
+* :mod:`~gpu_dash.record.columns`, :mod:`~gpu_dash.record.cells`,
+  :mod:`~gpu_dash.record.rows`, :mod:`~gpu_dash.record.gpu_rows`,
+  :mod:`~gpu_dash.record.journal`: events as rows of the CSV files (pure);
+* :mod:`~gpu_dash.record.append`: a file that is whole after a kill and a full disk;
+* :mod:`~gpu_dash.record.recorder`: the writer thread;
+* :mod:`~gpu_dash.record.reader`, :mod:`~gpu_dash.record.log_times`,
+  :mod:`~gpu_dash.record.ticks`, :mod:`~gpu_dash.record.replay`: the way back;
+* :mod:`~gpu_dash.record.summary`, :mod:`~gpu_dash.record.export`: what ``sessions`` shows.
+"""

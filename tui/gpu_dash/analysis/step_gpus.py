@@ -1,0 +1,150 @@
+"""What the cards did while a step's window was open, folded sweep by sweep.
+
+Samples and the edges of a window come from different processes, so an edge may arrive after
+samples that lie beyond it. The newest sweeps therefore wait until they are :data:`LATE_S` old
+before they are folded; the agent needs no other history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from gpu_dash.model.events import GpuSamples
+from gpu_dash.model.gpu import GpuSample
+from gpu_dash.model.offered import highest, lowest, total
+
+LATE_S = 2.0
+"""How late an edge of the window may arrive without a sweep landing on its wrong side."""
+
+
+@dataclass(frozen=True)
+class StepGpus:
+    """The cards in one window. ``None``: no card offers it."""
+
+    peak_temperature_celsius: float | None = None
+    min_sm_clock_mhz: float | None = None
+    peak_memory_used_bytes: int | None = None
+    """Of the fullest card."""
+    peak_total_power_watts: float | None = None
+    """Of all cards of the server in one sweep."""
+    throttle_thermal_s: float | None = None
+    """Summed over the cards: two that throttle for a second each are two seconds."""
+    energy_joules: float | None = None
+    """Summed over the cards."""
+
+
+class StepGpuWindow:
+    """Folds the sweeps between :meth:`begin` and :meth:`end` of one step after the other.
+
+    Sweeps may be added all the time; the counters then start from the last reading before the
+    window opened, which is nearer to the truth than the first one in it.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[GpuSamples] = deque()
+        self._cards: dict[int, _Card] = {}
+        self._gpus: Collection[int] | None = None
+        self._open = False
+        self._peak_total_power: float | None = None
+
+    def begin(self, at: float, gpus: Collection[int] | None = None) -> None:
+        """A window opened.
+
+        Args:
+            at: monotonic moment of its opening.
+            gpus: the cards of the server; all if it is not known which.
+        """
+        self._fold_until(at)
+        for card in self._cards.values():
+            card.reset()
+        self._gpus = gpus
+        self._peak_total_power = None
+        self._open = True
+
+    def add(self, event: GpuSamples) -> None:
+        """Take one sweep."""
+        self._waiting.append(event)
+        self._fold_until(event.at - LATE_S)
+
+    def end(self, at: float) -> StepGpus | None:
+        """The window closed at this moment; ``None`` if no card was read in it."""
+        self._fold_until(at)
+        self._open = False
+        cards = [card for card in self._cards.values() if card.was_read]
+        if not cards:
+            return None
+        return StepGpus(
+            peak_temperature_celsius=highest(card.peak_temperature for card in cards),
+            min_sm_clock_mhz=lowest(card.min_clock for card in cards),
+            peak_memory_used_bytes=highest(card.peak_memory for card in cards),
+            peak_total_power_watts=self._peak_total_power,
+            throttle_thermal_s=total(card.thermal_s.counted for card in cards),
+            energy_joules=total(card.energy.counted for card in cards),
+        )
+
+    def _fold_until(self, at: float) -> None:
+        while self._waiting and self._waiting[0].at <= at:
+            self._fold(self._waiting.popleft().samples)
+
+    def _fold(self, samples: Iterable[GpuSample]) -> None:
+        chosen = [s for s in samples if self._gpus is None or s.gpu in self._gpus]
+        for sample in chosen:
+            card = self._cards.setdefault(sample.gpu, _Card())
+            card.count(sample)
+            if self._open:
+                card.look(sample)
+        if self._open:
+            power = total(sample.power_watts for sample in chosen)
+            self._peak_total_power = highest((self._peak_total_power, power))
+
+
+class _Counter:
+    """What a counter of the card advanced since the last reset."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._counted = 0.0
+
+    def read(self, value: float | None) -> None:
+        if value is None:
+            return
+        if self._last is not None:
+            # A counter that went back was restarted with its driver or sampler.
+            self._counted += max(0.0, value - self._last)
+        self._last = value
+
+    def reset(self) -> None:
+        self._counted = 0.0
+
+    @property
+    def counted(self) -> float | None:
+        return None if self._last is None else self._counted
+
+
+class _Card:
+    """One card in the window."""
+
+    def __init__(self) -> None:
+        self.energy = _Counter()
+        self.thermal_s = _Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        self.energy.reset()
+        self.thermal_s.reset()
+        self.was_read = False
+        self.peak_temperature: float | None = None
+        self.min_clock: float | None = None
+        self.peak_memory: int | None = None
+
+    def count(self, sample: GpuSample) -> None:
+        self.energy.read(sample.energy_joules)
+        self.thermal_s.read(sample.throttle_thermal_s)
+
+    def look(self, sample: GpuSample) -> None:
+        self.was_read = True
+        self.peak_temperature = highest((self.peak_temperature, sample.temperature_celsius))
+        self.min_clock = lowest((self.min_clock, sample.sm_clock_mhz))
+        self.peak_memory = highest((self.peak_memory, sample.memory_used_bytes))
