@@ -8,9 +8,11 @@ id keeps two hosts that share a home directory apart.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import socket
 import stat
 import tempfile
@@ -120,6 +122,12 @@ class AgentHome:
             os.close(handle)
             return None
         return handle
+
+    def remove(self) -> None:
+        """Remove what a private agent leaves behind when it has ended."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.socket_path.unlink()
 
     def is_running(self) -> bool:
         """Whether an agent holds this home's lock."""

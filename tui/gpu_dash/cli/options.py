@@ -1,0 +1,95 @@
+"""Kinds of arguments that several commands share."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from gpu_dash.model.duration import parse_duration
+from gpu_dash.model.errors import UsageError
+from gpu_dash.model.load import Slo
+
+_SLO_FIELDS = {"ttft": "ttft_s", "tpot": "tpot_s", "e2e": "e2e_s"}
+
+
+class Duration(click.ParamType[float]):
+    """``5s``, ``500ms``, ``2m`` → seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_duration(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Ramp(click.ParamType[tuple[int, ...]]):
+    """``1,4,8`` → concurrencies."""
+
+    name = "ramp"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            steps = tuple(int(step) for step in value.split(","))
+        except ValueError:
+            steps = ()
+        if not steps or min(steps) < 1:
+            self.fail(f"{value!r} is not a ramp; write numbers from 1 up: 1,4,8,16", param, ctx)
+        return steps
+
+
+class SloLimits(click.ParamType[Slo]):
+    """``ttft=500ms,tpot=30ms`` → limits that a request must keep."""
+
+    name = "slo"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Slo:
+        if isinstance(value, Slo):
+            return value
+        limits: dict[str, float] = {}
+        for part in value.split(","):
+            name, _, text = part.partition("=")
+            if name.strip() not in _SLO_FIELDS:
+                self.fail(f"{part!r}: write ttft=500ms, tpot=30ms or e2e=20s", param, ctx)
+            try:
+                limits[_SLO_FIELDS[name.strip()]] = parse_duration(text)
+            except UsageError as error:
+                self.fail(str(error), param, ctx)
+        return Slo(**limits)
+
+
+def api_key_from(variable: str | None) -> str | None:
+    """The key that an environment variable holds.
+
+    Raises:
+        UsageError: the variable is named and not set.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable)
+    if not key:
+        raise UsageError(f"--api-key-env: the variable {variable} is not set; export it first")
+    return key
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout, a line of its own, at once."""
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def client_environment() -> dict[str, str]:
+    """What a launch is given of the person's environment: all but what is the terminal's own."""
+    of_terminal = {"TERM", "COLORTERM", "COLUMNS", "LINES", "TMUX", "TMUX_PANE", "STY"}
+    return {name: value for name, value in os.environ.items() if name not in of_terminal}
