@@ -137,7 +137,14 @@ class Finding(_Fact, frozen=True, kw_only=True):
     message: str = ""
     first_check: str = ""
     line: int | None = None
-    """Line of the log, where it came from there."""
+    """Line of the log, where it came from there. A later finding of the same source with the same
+    line replaces the earlier one: more is known about it."""
+    root: bool = True
+    """The cause, as far as it is known; ``False``: it followed from another finding."""
+    count: int = 1
+    """How many times it was said; repeats are folded into the first."""
+    checks: tuple[str, ...] = ()
+    """What to look at, in order, when the first check did not settle it."""
 
 
 # -- load --------------------------------------------------------------------------------------

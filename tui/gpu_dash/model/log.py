@@ -25,3 +25,6 @@ class LogLine(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     kind: str = ""
     """The kind of the finding that this line belongs to, for the gutter; empty for most lines."""
     severity: Severity = Severity.INFO
+    root: bool = False
+    """The line is a cause, as far as was known when it was read; of a marked line ``False`` means
+    that it followed from another."""
