@@ -94,6 +94,14 @@ class StepMark(msgspec.Struct, omit_defaults=True):
     closed_at: float | None = None
 
 
+class LogMark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What happened beside the log, and where in it: between the line ``after_line`` and the
+    next."""
+
+    after_line: int
+    event: ev.ThrottleBegan | ev.ThrottleEnded | ev.Finding
+
+
 class GpuTrack(msgspec.Struct, omit_defaults=True):
     """One card: what it is, what it says now, and where it comes from."""
 
@@ -145,6 +153,8 @@ class Store(msgspec.Struct, omit_defaults=True):
     log: list[LogLine] = []
     log_lines_total: int = 0
     log_lines_dropped: int = 0
+    log_marks: list[LogMark] = []
+    log_marks_total: int = 0
     findings: list[ev.Finding] = []
     notices: list[ev.Notice] = []
 
@@ -173,6 +183,8 @@ class Store(msgspec.Struct, omit_defaults=True):
         self.log = []
         self.log_lines_total = 0
         self.log_lines_dropped = 0
+        self.log_marks = []
+        self.log_marks_total = 0
         self.requests_ok = 0
         self.requests_failed = 0
 
@@ -240,6 +252,7 @@ class Store(msgspec.Struct, omit_defaults=True):
         if track is not None:
             track.throttles[event.kind] = span
         _append(self.throttle_spans, span, MARKS)
+        self._mark_log(event)
 
     def _throttle_ended(self, event: ev.ThrottleEnded) -> None:
         track = self.gpus.get(event.gpu)
@@ -251,6 +264,7 @@ class Store(msgspec.Struct, omit_defaults=True):
                 span.temperature_celsius = event.peak_temperature_celsius
                 span.lowest_sm_clock_mhz = event.lowest_sm_clock_mhz
                 break
+        self._mark_log(event)
 
     # -- server --------------------------------------------------------------------------------
 
@@ -291,6 +305,13 @@ class Store(msgspec.Struct, omit_defaults=True):
 
     def _finding(self, event: ev.Finding) -> None:
         _append(self.findings, event, FINDINGS)
+        if event.line is None:
+            self._mark_log(event)
+
+    def _mark_log(self, event: ev.ThrottleBegan | ev.ThrottleEnded | ev.Finding) -> None:
+        after_line = self.log[-1].number if self.log else 0
+        _append(self.log_marks, LogMark(after_line=after_line, event=event), MARKS)
+        self.log_marks_total += 1
 
     # -- load ----------------------------------------------------------------------------------
 
