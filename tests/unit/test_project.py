@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from gpu_dash.server.profile_file import read_profile
+from scripts.bootstrap_pip import LOCK, locked_wheel
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted(ROOT.glob("profiles/*.toml"))
@@ -101,3 +103,11 @@ def test_what_counts_as_such_a_folder(text: str, named: list[str]) -> None:
     """``~`` stands for the slash, so that this file passes its own test."""
     found = [match[0] for match in OWN_FOLDER.finditer(text.replace("~", "/"))]
     assert found == [name.replace("~", "/") for name in named]
+
+
+def test_the_lock_names_a_pip_for_a_python_that_has_none() -> None:
+    url, sha256 = locked_wheel(tomllib.loads(LOCK.read_text(encoding="utf-8")))
+
+    assert url.startswith("https://")
+    assert url.endswith("-py3-none-any.whl")
+    assert re.fullmatch("[0-9a-f]{64}", sha256)
