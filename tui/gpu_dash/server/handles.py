@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,15 +24,16 @@ from gpu_dash.model.errors import ServerError
 from gpu_dash.model.server import HandleKind, ProcessIdentity
 from gpu_dash.server.processes import (
     is_alive,
-    kill_session,
     session_members,
     signal_process,
+    signal_session,
 )
 
 KEEPER_START_S = 10.0
 POLL_S = 0.05
-LEFTOVERS_GRACE_S = 5.0
-"""After its leader has ended, the rest of a session gets this long before SIGKILL."""
+LEFTOVERS_GRACE_S = 8.0
+"""After its leader has ended, the rest of a session gets SIGTERM and this long before SIGKILL:
+vLLM's orphaned engine and workers were seen to take 5.5 to 7.4 s."""
 KILL_S = 10.0
 """After SIGKILL, how long until a process counts as one that cannot be killed (D state)."""
 FORCE_MARGIN_S = 20.0
@@ -93,9 +95,8 @@ class ProcessHandle:
 
     kind = HandleKind.PROCESS
 
-    def __init__(self, record: ProcessRecord, keeper: subprocess.Popen[bytes] | None) -> None:
+    def __init__(self, record: ProcessRecord) -> None:
         self.record = record
-        self._keeper = keeper
 
     @property
     def pid(self) -> int:
@@ -116,18 +117,7 @@ class ProcessHandle:
         Raises:
             ServerError: the program cannot be started.
         """
-        keeper = subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", "gpu_dash.server.keeper"),
-                *(str(status_path), str(log_path), "--", *argv),
-            ],
-            env=dict(environment),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        keeper = _start_keeper(argv, environment, folder, log_path, status_path)
         deadline = time.monotonic() + KEEPER_START_S
         while time.monotonic() < deadline:
             status = _read_status(status_path)
@@ -138,7 +128,8 @@ class ProcessHandle:
                 assert keeper.stderr is not None
                 keeper.stderr.close()
                 record = ProcessRecord(str(status_path), status.keeper, status.server)
-                return cls(record, keeper)
+                threading.Thread(target=keeper.wait, name="keeper", daemon=True).start()
+                return cls(record)
             if keeper.poll() is not None:
                 break
             await asyncio.sleep(POLL_S / 5)
@@ -150,7 +141,7 @@ class ProcessHandle:
     @classmethod
     def adopt(cls, record: ProcessRecord) -> ProcessHandle:
         """Take over a process that an earlier agent launched, running or ended."""
-        return cls(record, None)
+        return cls(record)
 
     @property
     def is_running(self) -> bool:
@@ -174,15 +165,14 @@ class ProcessHandle:
 
     async def clear_leftovers(self) -> tuple[int, ...]:
         leader = self.record.server
-        deadline = time.monotonic() + (0 if is_alive(leader) else LEFTOVERS_GRACE_S)
-        while (members := session_members(leader)) and time.monotonic() < deadline:
-            await asyncio.sleep(POLL_S)
+        if not is_alive(leader):
+            signal_session(leader, signal.SIGTERM)
+            await _until_empty(leader, LEFTOVERS_GRACE_S)
         deadline = time.monotonic() + KILL_S
-        while members and time.monotonic() < deadline:
-            kill_session(leader)
+        while session_members(leader) and time.monotonic() < deadline:
+            signal_session(leader, signal.SIGKILL)
             await asyncio.sleep(POLL_S)
-            members = session_members(leader)
-        return tuple(members)
+        return tuple(session_members(leader))
 
     async def _exit_code(self) -> int | None:
         """The code that the keeper wrote down; it does so right after the end."""
@@ -195,8 +185,6 @@ class ProcessHandle:
             if time.monotonic() > deadline:
                 break
             await asyncio.sleep(POLL_S / 5)
-        if self._keeper is not None:
-            self._keeper.poll()
         if code is None:
             status = _read_status(Path(self.record.status_path))
             code = None if status is None else status.exit_code
@@ -306,6 +294,37 @@ class ContainerHandle:
             last_line = said.decode(errors="replace").strip().rpartition("\n")[2]
             raise ServerError(f"{self.record.program} {arguments[0]}: {last_line}")
         return output.decode(errors="replace").strip()
+
+
+async def _until_empty(leader: ProcessIdentity, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while session_members(leader) and time.monotonic() < deadline:
+        await asyncio.sleep(POLL_S)
+
+
+def _start_keeper(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    log_path: Path,
+    status_path: Path,
+) -> subprocess.Popen[bytes]:
+    """Start the keeper in a session of its own, so that nothing sent to ours reaches it.
+
+    ``-P`` keeps the person's working directory off the keeper's import path.
+    """
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "gpu_dash.server.keeper"),
+            *(str(status_path), str(log_path), "--", *argv),
+        ],
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 async def _wait_for_end(identity: ProcessIdentity) -> None:

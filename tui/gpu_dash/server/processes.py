@@ -112,11 +112,9 @@ def signal_process(identity: ProcessIdentity, number: signal.Signals) -> bool:
     return True
 
 
-def kill_session(leader: ProcessIdentity) -> list[int]:
-    """SIGKILL every living member of a session; the pids that were signalled."""
-    killed = []
+def signal_session(leader: ProcessIdentity, number: signal.Signals) -> None:
+    """Signal every living member of a session."""
     for pid in session_members(leader):
         member = identify(pid)
-        if member is not None and signal_process(member, signal.SIGKILL):
-            killed.append(pid)
-    return killed
+        if member is not None:
+            signal_process(member, number)

@@ -1,0 +1,59 @@
+"""What is refused before a launch."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from gpu_dash.model.errors import PreflightError
+from gpu_dash.model.profile import Profile, ServerProfile
+from gpu_dash.server.preflight import check_launch, check_port, free_port, looks_like_path
+
+
+def profile(**server: object) -> Profile:
+    fields: dict[str, object] = {"model": "acme/m", "command": ("{python}",), "port": 0, **server}
+    return Profile(server=ServerProfile(**fields), name="p")  # type: ignore[arg-type]
+
+
+def test_a_port_that_somebody_listens_on_is_refused() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        with pytest.raises(PreflightError, match=f"{port} is taken"):
+            check_port("127.0.0.1", port, "profile 'p'")
+
+
+def test_a_port_on_a_foreign_address_is_refused_in_words() -> None:
+    with pytest.raises(PreflightError, match="cannot be bound"):
+        check_port("192.0.2.1", 8000, "profile 'p'")
+
+
+def test_a_free_port_passes() -> None:
+    check_port("127.0.0.1", free_port("127.0.0.1"), "profile 'p'")
+
+
+def test_a_model_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match=r"model`: .*/none does not exist"):
+        check_launch(profile(model="./none"), os.environ, str(tmp_path))
+
+
+def test_a_relative_model_path_counts_from_the_persons_folder(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    check_launch(profile(model="./m"), os.environ, str(tmp_path))
+
+
+def test_a_program_that_is_not_on_the_path_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="no program 'vllm'"):
+        check_launch(profile(command=("vllm", "serve")), {"PATH": str(tmp_path)}, "/")
+
+
+@pytest.mark.parametrize(
+    ("model", "is_path"),
+    [("/m", True), ("./m", True), ("../m", True), ("~/m", True), ("acme/m", False), ("m", False)],
+)
+def test_a_repository_id_is_no_path(model: str, is_path: bool) -> None:
+    assert looks_like_path(model) is is_path
