@@ -74,7 +74,7 @@ def test_a_line_that_cannot_be_drawn_is_left_to_the_font() -> None:
 
 @pytest.mark.parametrize(
     ("character", "eighths"),
-    zip("█▀▄▐▁▉▏▔▕▘▚▟a", [8, 4, 4, 4, 1, 7, 1, 1, 1, 2, 4, 6, 0], strict=True),
+    list(zip("█▀▄▐▁▉▏▔▕▘▚▟a", (8, 4, 4, 4, 1, 7, 1, 1, 1, 2, 4, 6, 0), strict=True)),
 )
 def test_area_of_a_block(character: str, eighths: int) -> None:
     rectangles = block_rectangles(character)
