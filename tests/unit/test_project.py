@@ -111,3 +111,11 @@ def test_the_lock_names_a_pip_for_a_python_that_has_none() -> None:
     assert url.startswith("https://")
     assert url.endswith("-py3-none-any.whl")
     assert re.fullmatch("[0-9a-f]{64}", sha256)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("*.md")), ids=lambda path: path.name)
+def test_a_text_links_only_to_files_that_are_there(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (ROOT / link).is_file()]
+
+    assert not missing
