@@ -1,0 +1,204 @@
+"""Simulated cards, read from the server that simulates them, as a stranger would: over HTTP.
+
+The server may come, go and come back on another port while the sampler runs. While none answers
+the cards idle, so that the screen before a launch shows cards.
+"""
+
+from __future__ import annotations
+
+import http.client
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
+
+from gpu_dash.gpu.backend import Reading, Sweep
+from gpu_dash.gpu.idle_cards import default_cards, idle_sample
+from gpu_dash.model.clock import Clock, SystemClock
+from gpu_dash.model.events import GpuReadFailed
+from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuVendor
+from gpu_dash.model.text import one_line, strip_controls
+
+PATH = "/sim/gpus"
+TIMEOUT_S = 0.5
+PATIENCE_S = 2.0
+"""A busy server may miss a few readings before its cards count as idle."""
+MAX_BYTES = 1024 * 1024
+
+
+class _Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields of :class:`GpuInfo` by the same names."""
+
+    max_operating_temperature_celsius: float | None = None
+    slowdown_temperature_celsius: float | None = None
+    shutdown_temperature_celsius: float | None = None
+    power_limit_default_watts: float | None = None
+    sm_clock_max_mhz: float | None = None
+    memory_clock_max_mhz: float | None = None
+    memory_total_bytes: int | None = None
+
+
+class _Card(msgspec.Struct, frozen=True, kw_only=True):
+    gpu: int
+    name: str
+    uuid: str = ""
+    pci_bus_id: str = ""
+    limits: _Limits = _Limits()
+    sample: dict[str, Any] = {}
+    """Fields of :class:`GpuSample` by name."""
+    lost: bool = False
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    gpus: tuple[_Card, ...]
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+
+
+class SimulatedBackend:
+    """The cards of the simulated server at a URL that may change.
+
+    Args:
+        url: where the server is; ``None``: there is none yet.
+        clock: gives the moments of the readings.
+    """
+
+    source = "sim"
+
+    def __init__(self, url: str | None, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self.gpus: tuple[GpuInfo, ...] = ()
+        self.detail = ""
+        self._url = url
+        self._connection: http.client.HTTPConnection | None = None
+        self._connected_to: str | None = None
+        self._answered_at: float | None = None
+        self._swept_at: float | None = None
+        self._samples: dict[int, GpuSample] = {}
+        self._spent_joules: dict[int, float] = {}
+        self._lost: set[int] = set()
+
+    def set_url(self, url: str | None) -> None:
+        """Read the server at another URL from the next sweep on. May be called from any thread."""
+        self._url = url
+
+    def open(self) -> None:
+        """Begin with idle cards."""
+        self.gpus = default_cards()
+
+    def sweep(self) -> Sweep:
+        """Read the server's cards, or let the known ones idle."""
+        url = self._url
+        at = self._clock.monotonic()
+        try:
+            cards = self._fetch(url) if url is not None else None
+            problem = ""
+        except (OSError, http.client.HTTPException, msgspec.ValidationError, ValueError) as error:
+            cards, problem = None, one_line(f"{url}{PATH}: {error or type(error).__name__}")
+            self._disconnect()
+            if self._is_patient(at, error):
+                return Sweep(at, ())
+        if cards is None:
+            self._answered_at = None
+            self.detail = f"idle cards; {problem}" if problem else "idle cards; no server runs"
+            return self._idle(at)
+        self._answered_at = at
+        self.detail = ""
+        return self._take(at, cards)
+
+    def _is_patient(self, at: float, error: Exception) -> bool:
+        if self._answered_at is None or isinstance(error, ConnectionRefusedError):
+            return False
+        return at - self._answered_at < PATIENCE_S
+
+    def _fetch(self, url: str) -> tuple[_Card, ...]:
+        """The server's answer.
+
+        Raises:
+            OSError: nothing answers.
+            HTTPException: what answers does not speak HTTP.
+            ValueError: it speaks, and not of simulated cards.
+        """
+        parts = urlsplit(url)
+        if self._connection is None or self._connected_to != url:
+            self._disconnect()
+            if parts.hostname is None:
+                raise ValueError("no host in this URL")
+            self._connection = http.client.HTTPConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT_S
+            )
+            self._connected_to = url
+        self._connection.request("GET", parts.path.rstrip("/") + PATH)
+        response = self._connection.getresponse()
+        body = response.read(MAX_BYTES)
+        if response.status != http.client.OK:
+            raise ValueError(f"HTTP {response.status}: no simulated cards there")
+        return _decoder.decode(body).gpus
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _take(self, at: float, cards: tuple[_Card, ...]) -> Sweep:
+        readings, failures = [], []
+        infos = tuple(_info(card) for card in cards)
+        for card, info in zip(cards, infos, strict=True):
+            if card.lost:
+                if card.gpu not in self._lost:
+                    failures.append(
+                        GpuReadFailed(
+                            at=at, gpu=card.gpu, call=PATH, error="GPU is lost", lost=True
+                        )
+                    )
+                self._lost.add(card.gpu)
+                continue
+            self._lost.discard(card.gpu)
+            readings.append(Reading(self._sample(card, info)))
+        self.gpus = infos
+        self._swept_at = at
+        return Sweep(at, tuple(readings), tuple(failures))
+
+    def _sample(self, card: _Card, info: GpuInfo) -> GpuSample:
+        fields = {**card.sample, "gpu": card.gpu}
+        sample = msgspec.convert(fields, GpuSample)
+        if sample.headroom_celsius is None and sample.temperature_celsius is not None:
+            limit = info.nearest_limit_celsius
+            headroom = None if limit is None else limit - sample.temperature_celsius
+            sample = replace(sample, headroom_celsius=headroom)
+        self._samples[card.gpu] = sample = self._with_steady_energy(sample)
+        return sample
+
+    def _with_steady_energy(self, sample: GpuSample) -> GpuSample:
+        """The energy counter as one that never falls: a new server begins its own at zero."""
+        if sample.energy_joules is None:
+            return sample
+        before = self._samples.get(sample.gpu)
+        spent = self._spent_joules.get(sample.gpu, 0.0)
+        if before is not None and before.energy_joules is not None:
+            behind = before.energy_joules - (spent + sample.energy_joules)
+            if behind > 0:
+                spent = self._spent_joules[sample.gpu] = before.energy_joules
+        return replace(sample, energy_joules=spent + sample.energy_joules)
+
+    def _idle(self, at: float) -> Sweep:
+        elapsed = 0.0 if self._swept_at is None else at - self._swept_at
+        self._swept_at = at
+        self._lost.clear()
+        for info in self.gpus:
+            before = self._samples.get(info.gpu)
+            self._samples[info.gpu] = idle_sample(info, before, elapsed)
+        return Sweep(at, tuple(Reading(self._samples[info.gpu]) for info in self.gpus))
+
+
+def _info(card: _Card) -> GpuInfo:
+    return GpuInfo(
+        gpu=card.gpu,
+        name=strip_controls(card.name),
+        uuid=strip_controls(card.uuid),
+        pci_bus_id=strip_controls(card.pci_bus_id),
+        vendor=GpuVendor.SIMULATED,
+        **msgspec.structs.asdict(card.limits),
+    )
