@@ -47,6 +47,7 @@ class StepGpuWindow:
         self._cards: dict[int, _Card] = {}
         self._gpus: Collection[int] | None = None
         self._open = False
+        self._closed: StepGpus | None = None
         self._peak_total_power: float | None = None
 
     def begin(self, at: float, gpus: Collection[int] | None = None) -> None:
@@ -68,10 +69,21 @@ class StepGpuWindow:
         self._waiting.append(event)
         self._fold_until(event.at - LATE_S)
 
+    def close(self, at: float) -> None:
+        """The window closed at this moment, though requests of its step may still go on. Told
+        within :data:`LATE_S`, no sweep after it counts. Does nothing when it is closed."""
+        if self._open:
+            self._fold_until(at)
+            self._open = False
+            self._closed = self._summary()
+
     def end(self, at: float) -> StepGpus | None:
-        """The window closed at this moment; ``None`` if no card was read in it."""
-        self._fold_until(at)
-        self._open = False
+        """What the cards did in the window, which closed at this moment unless it was closed
+        before; ``None`` if no card was read in it."""
+        self.close(at)
+        return self._closed
+
+    def _summary(self) -> StepGpus | None:
         cards = [card for card in self._cards.values() if card.was_read]
         if not cards:
             return None

@@ -8,6 +8,7 @@ that line's two pages, and :func:`trim` for the next one who opens the file.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator, Sequence
@@ -76,10 +77,9 @@ class AppendFile:
         except OSError as error:
             lost = RowsLost(len(lines) - written, error.strerror or str(error))
             if self._is_cut:
-                try:
+                # If that fails too, the next append tries it again before it writes.
+                with contextlib.suppress(OSError):
                     self._repair()
-                except OSError:
-                    pass  # the next append tries again before it writes
             raise lost from error
 
     def close(self) -> None:
