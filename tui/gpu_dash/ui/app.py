@@ -1,0 +1,375 @@
+"""The dashboard: keys in, frames out."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from gpu_dash.model.commands import Command
+from gpu_dash.model.load import LoadState
+from gpu_dash.ui.feed import Feed, LinkState
+from gpu_dash.ui.help_text import help_rows
+from gpu_dash.ui.load_keys import (
+    Offer,
+    concurrency_now,
+    control_offer,
+    launch_offer,
+    load_offer,
+    stop_server_offer,
+)
+from gpu_dash.ui.log_book import kind_of, text_of
+from gpu_dash.ui.render.key_bar import key_bar
+from gpu_dash.ui.render.layout import Zoom
+from gpu_dash.ui.render.log_rows import wrapped
+from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.render.timeaxis import WINDOWS_S
+from gpu_dash.ui.run import Left, LeftBy
+from gpu_dash.ui.screens.popup import Popup
+from gpu_dash.ui.screens.question import Question
+from gpu_dash.ui.view import Message, View
+from gpu_dash.ui.widgets.dashboard import Dashboard
+from gpu_dash.ui.widgets.log_pane import LogPane
+
+_MESSAGE_S = 6.0
+_NEAR_S, _FAR_S = 10.0, 60.0
+
+
+class DashboardApp(App[None]):
+    """Shows a feed. It never changes what it shows because a key was pressed: it sends a command,
+    and the screen changes when the event came back.
+
+    Args:
+        feed: the store and its events.
+        launch: what ``l`` sends.
+        frames_per_s: how often everything is painted.
+    """
+
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+q", "leave", show=False),
+        Binding("ctrl+c", "say_how_to_leave", show=False, priority=True),
+        Binding("question_mark", "help", show=False),
+        Binding("plus,equals_sign", "load('+')", show=False),
+        Binding("minus,underscore", "load('-')", show=False),
+        Binding("right_square_bracket", "load(']')", show=False),
+        Binding("left_square_bracket", "load('[')", show=False),
+        Binding("r", "load('r')", show=False),
+        *(Binding(str(digit), f"load('{digit}')", show=False) for digit in range(10)),
+        Binding("s", "stop_server", show=False),
+        Binding("l", "launch", show=False),
+        Binding("c", "take_control", show=False),
+        Binding("t", "window", show=False),
+        Binding("z", "zoom", show=False),
+        Binding("f", "filter", show=False),
+        Binding("slash", "search", show=False),
+        Binding("n", "match(-1)", show=False),
+        Binding("N", "match(1)", show=False),
+        Binding("g", "log_top", show=False),
+        Binding("G,F", "log_follow", show=False),
+        Binding("e", "cause", show=False),
+        Binding("enter", "open_line", show=False),
+        Binding("tab,shift+tab", "toggle_focus", show=False, priority=True),
+        Binding("space", "play", show=False),
+        Binding("left", f"seek({-_NEAR_S})", show=False),
+        Binding("right", f"seek({_NEAR_S})", show=False),
+        Binding("shift+left", f"seek({-_FAR_S})", show=False, priority=True),
+        Binding("shift+right", f"seek({_FAR_S})", show=False, priority=True),
+        Binding("home", "seek_edge(False)", show=False),
+        Binding("end", "seek_edge(True)", show=False),
+        Binding("less_than_sign,comma", "speed(-1)", show=False),
+        Binding("greater_than_sign,full_stop", "speed(1)", show=False),
+    ]
+
+    def __init__(
+        self, feed: Feed, *, launch: Command | None = None, frames_per_s: float = 2.0
+    ) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"
+        self.animation_level = "none"
+        self._feed = feed
+        self._launch = launch
+        self._frame_s = 1.0 / frames_per_s
+        self._window = 0
+        self._zoom = Zoom.BOTH
+        self._message: tuple[Message, float] | None = None
+        self._signal: int | None = None
+        self._fault: BaseException | None = None
+        self._dashboard = Dashboard(lambda view, width: key_bar(view, launch, width))
+
+    @property
+    def _pane(self) -> LogPane:
+        return self._dashboard.log_pane
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield self._dashboard
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._leave_by_signal, number)
+        self._follow_feed()
+        self.set_interval(self._frame_s, self.paint)
+        self.paint()
+        if self._feed.playback is None:
+            self._pane.focus()
+
+    def on_unmount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+    def _leave_by_signal(self, number: int) -> None:
+        self._signal = number
+        self.exit()
+
+    @work(exclusive=True, group="feed")
+    async def _follow_feed(self) -> None:
+        await self._feed.run(self._paint_soon)
+
+    def _paint_soon(self) -> None:
+        self.call_later(self.paint)
+
+    def _fatal_error(self) -> None:
+        """Keep the fault for the caller.
+
+        Textual's own way prints a traceback with local variables, among which the environment of
+        a launch with its keys would be.
+        """
+        self._fault = sys.exc_info()[1]
+        self._close_messages_no_wait()
+
+    def left(self) -> Left:
+        """How it ended, and what goes on."""
+        store = self._feed.store
+        by = LeftBy.FAULT if self._fault else LeftBy.SIGNAL if self._signal else LeftBy.QUIT
+        return Left(
+            by=by,
+            signal=self._signal,
+            fault=self._fault,
+            agent_lost=self._feed.link.state is LinkState.LOST,
+            server=store.server,
+            load=store.load.state if store.load is not None else LoadState.IDLE,
+            concurrency=concurrency_now(self.view()),
+            session=store.session,
+            session_folder=store.session_folder,
+        )
+
+    # -- painting ------------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """The instant that is now."""
+        message = None
+        if self._message is not None and time.monotonic() < self._message[1]:
+            message = self._message[0]
+        playback = self._feed.playback
+        return View(
+            store=self._feed.store,
+            now=self._feed.now(),
+            link=self._feed.link,
+            access=self._feed.access,
+            play=playback.state if playback is not None else None,
+            window_s=WINDOWS_S[self._window],
+            can_launch=self._launch is not None,
+            message=message,
+        )
+
+    def paint(self) -> None:
+        """Bring everything on the screen to one instant."""
+        self._feed.advance()
+        view = self.view()
+        with self.batch_update():
+            self._dashboard.show(view, self._zoom)
+
+    def on_resize(self) -> None:
+        self.paint()
+
+    def say(self, text: str, *, is_error: bool = False) -> None:
+        """Show a message in the notice line for a few seconds."""
+        self._message = (Message(text, is_error), time.monotonic() + _MESSAGE_S)
+        self.paint()
+
+    # -- leaving and help ----------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Leave at once; what runs goes on."""
+        self.exit()
+
+    def action_say_how_to_leave(self) -> None:
+        """Ctrl+C ends a load step elsewhere; here it must not end anything by surprise."""
+        self.say("q leaves the dashboard; server, load and recording go on")
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        replay = self._feed.playback is not None
+        self.push_screen(Popup("keys", lambda width: help_rows(width, replay=replay)))
+
+    # -- commands ------------------------------------------------------------------------------
+
+    def action_load(self, key: str) -> None:
+        """One of the load keys."""
+        self._take(load_offer(key, self.view()))
+
+    def action_launch(self) -> None:
+        """Launch the profile."""
+        self._take(launch_offer(self.view(), self._launch))
+
+    def action_take_control(self) -> None:
+        """Take the controls from another viewer."""
+        self._take(control_offer(self.view()))
+
+    def action_stop_server(self) -> None:
+        """Ask, then stop the server."""
+        offer = stop_server_offer(self.view())
+        if offer.command is None:
+            self.say(offer.why_not)
+            return
+        self.push_screen(
+            Question("Stop the load and the server?"),
+            lambda yes: self._take(offer) if yes else None,
+        )
+
+    def _take(self, offer: Offer) -> None:
+        if offer.command is None:
+            self.say(offer.why_not)
+        else:
+            self._send(offer.command)
+
+    @work(group="commands")
+    async def _send(self, command: Command) -> None:
+        reply = await self._feed.send(command)
+        if not reply.ok:
+            self.say(reply.error or "refused", is_error=True)
+
+    # -- what is shown -------------------------------------------------------------------------
+
+    def action_window(self) -> None:
+        """The next time window."""
+        self._window = (self._window + 1) % len(WINDOWS_S)
+        self.say(f"time window {WINDOWS_S[self._window] / 60:.0f} min")
+
+    def action_zoom(self) -> None:
+        """Free rows to charts and log, to the log, to the charts."""
+        order = list(Zoom)
+        self._zoom = order[(order.index(self._zoom) + 1) % len(order)]
+        self.paint()
+
+    def action_toggle_focus(self) -> None:
+        """Give the arrow keys to the log or take them away."""
+        if self._pane.has_focus:
+            self.screen.set_focus(None)
+        else:
+            self._pane.focus()
+
+    # -- log -----------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """The next filter of the log."""
+        self._pane.next_filter()
+
+    async def action_search(self) -> None:
+        """Ask for a text to search."""
+        if self.query("#search"):
+            return
+        box = Input(value=self._pane.book.text, placeholder="search the log", id="search")
+        await self._dashboard.mount(box, before=self._dashboard.notice)
+        self._dashboard.notice.display = False
+        box.focus()
+
+    @on(Input.Submitted, "#search")
+    async def _search_for(self, event: Input.Submitted) -> None:
+        await event.input.remove()
+        self._dashboard.notice.display = True
+        self._pane.focus()
+        if not self._pane.search(event.value):
+            self.say(f"nothing with “{event.value}” in the log that is held here")
+
+    async def key_escape(self) -> None:
+        """Close the search, or forget what was searched."""
+        box = self.query("#search")
+        if box:
+            await box.remove()
+            self._dashboard.notice.display = True
+            self._pane.focus()
+        else:
+            self._pane.search("")
+
+    def action_match(self, step: int) -> None:
+        """The next match; the log grows downwards, so the next is the one above."""
+        self._pane.action_match(step)
+
+    def action_log_top(self) -> None:
+        """The oldest line."""
+        self._pane.action_top()
+
+    def action_log_follow(self) -> None:
+        """The newest line, and follow."""
+        self._pane.action_follow()
+
+    def action_cause(self) -> None:
+        """The newest finding."""
+        self._pane.action_cause()
+
+    def action_open_line(self) -> None:
+        """The line under the cursor in full."""
+        self._pane.action_open()
+
+    @on(LogPane.Opened)
+    def _open_line(self, event: LogPane.Opened) -> None:
+        entry = event.entry
+        text = text_of(entry)
+        checks = [
+            finding.first_check
+            for finding in self._feed.store.findings
+            if finding.first_check and finding.line is not None
+            and finding.line == getattr(entry, "number", None)
+        ]  # fmt: skip
+
+        def rows(width: int) -> list[Row]:
+            shown = [Row([(part, Role.PLAIN)]) for part in wrapped(text, width)]
+            for check in checks:
+                shown += [Row(), Row([("check", Role.STRONG)])]
+                shown += [Row([(part, Role.PLAIN)]) for part in wrapped(check, width)]
+            return shown
+
+        number = getattr(entry, "number", None)
+        title = f"line {number:,}" if number is not None else "event"
+        self.push_screen(Popup(f"{title} {kind_of(entry)}".strip(), rows))
+
+    # -- replay --------------------------------------------------------------------------------
+
+    def action_play(self) -> None:
+        """Play or pause."""
+        if self._feed.playback is not None:
+            self._feed.playback.toggle()
+            self.paint()
+
+    def action_seek(self, seconds: float) -> None:
+        """Move the play head."""
+        playback = self._feed.playback
+        if playback is not None:
+            playback.seek(playback.state.position_s + seconds)
+            self.paint()
+
+    def action_seek_edge(self, to_end: bool) -> None:
+        """To the start or the end of the recording."""
+        playback = self._feed.playback
+        if playback is not None:
+            playback.seek(playback.state.duration_s if to_end else 0.0)
+            self.paint()
+
+    def action_speed(self, steps: int) -> None:
+        """Faster or slower."""
+        if self._feed.playback is not None:
+            self._feed.playback.change_speed(steps)
+            self.paint()

@@ -1,0 +1,64 @@
+"""The last line: the keys that work now, and what they would do."""
+
+from __future__ import annotations
+
+from gpu_dash.model.commands import Command
+from gpu_dash.ui.load_keys import (
+    control_offer,
+    launch_offer,
+    load_offer,
+    stop_server_offer,
+)
+from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.view import View
+
+Hint = tuple[str, str]
+_GAP = 2
+
+
+def key_bar(view: View, launch: Command | None, width: int) -> Row:
+    """As many hints as fit; help and leaving are always there."""
+    always: list[Hint] = [("?", "keys"), ("q", "leave")]
+    row = Row()
+    room = width - sum(_size(hint) for hint in always)
+    for hint in _hints(view, launch):
+        if row.width + _size(hint) <= room:
+            _add(row, hint)
+    for hint in always:
+        _add(row, hint)
+    return row.fit(width)
+
+
+def _hints(view: View, launch: Command | None) -> list[Hint]:
+    if view.play is not None:
+        play = "pause" if view.play.playing else "play"
+        return [("space", play), ("←→", "10 s"), ("⇧←→", "60 s"), ("<>", "speed"),
+                ("t", "window"), ("z", "zoom"), ("/", "search"), ("f", "filter")]  # fmt: skip
+    hints: list[Hint] = []
+    for key in "+-][r0":
+        offer = load_offer(key, view)
+        if offer.command is not None:
+            hints.append((key, offer.label))
+    for key, offer in (
+        ("c", control_offer(view)),
+        ("l", launch_offer(view, launch)),
+        ("s", stop_server_offer(view)),
+    ):
+        if offer.command is not None:
+            hints.append((key, offer.label))
+    return [
+        *hints,
+        ("e", "finding"),
+        ("/", "search"),
+        ("f", "filter"),
+        ("t", "window"),
+        ("z", "zoom"),
+    ]
+
+
+def _size(hint: Hint) -> int:
+    return Row([(hint[0], Role.KEY), (hint[1], Role.DIM)]).width + 1 + _GAP
+
+
+def _add(row: Row, hint: Hint) -> None:
+    row.add(hint[0], Role.KEY).add(" " + hint[1], Role.DIM).add(" " * _GAP, Role.DIM)

@@ -1,0 +1,83 @@
+"""The rows under the charts: ramp steps, throttle spans, errors and the time.
+
+They stand in the columns of the charts' own time axis, so that a cause stands under its effect.
+"""
+
+from __future__ import annotations
+
+from gpu_dash.agent.store import Store, is_loud
+from gpu_dash.model.gpu import ThrottleKind
+from gpu_dash.ui.render.format import clock
+from gpu_dash.ui.render.row import Role
+from gpu_dash.ui.render.timeaxis import TimeAxis
+from gpu_dash.ui.view import View
+
+STEP_LINE = "┊"
+Cell = tuple[str, Role]
+Cells = list[Cell]
+
+
+class Lane:
+    """One row of cells; what is put later stands over what was there."""
+
+    def __init__(self, width: int) -> None:
+        self.cells: Cells = [(" ", Role.PLAIN)] * width
+
+    def put(self, cell: int, text: str, role: Role) -> None:
+        """Write narrow characters from a column on; what does not fit is cut."""
+        for offset, character in enumerate(text):
+            if 0 <= cell + offset < len(self.cells):
+                self.cells[cell + offset] = (character, role)
+
+    def add_times(self, axis: TimeAxis) -> Lane:
+        """Labels of the time since the session's start."""
+        for cell, moment in axis.ticks():
+            label = clock(moment)
+            if cell + len(label) < len(self.cells):
+                self.put(cell, f"╵{label}", Role.DIM)
+        return self
+
+    def add_steps(self, axis: TimeAxis, store: Store) -> Lane:
+        """Where each step's window opened, with its concurrency."""
+        for mark in store.step_marks:
+            self.put(axis.cell(mark.opened_at), f"{STEP_LINE}{mark.concurrency}", Role.STRONG)
+        return self
+
+    def add_events(self, axis: TimeAxis, view: View) -> Lane:
+        """Spans in which a card throttled, and errors."""
+        store = view.store
+        alarms_last = sorted(store.throttle_spans, key=lambda span: span.kind.is_alarm)
+        for span in alarms_last:
+            first = axis.cell(span.began_at)
+            last = axis.cell(span.ended_at if span.ended_at is not None else view.now)
+            if last < 0 or first >= axis.width:
+                continue
+            first, last = max(0, first), min(axis.width - 1, last)
+            alarm = span.kind is not ThrottleKind.POWER_CAP
+            role = Role.ALARM if alarm else Role.WARN
+            self.put(first, ("▬" if alarm else "─") * (last - first + 1), role)
+            self.put(first, f"{span.gpu}", role)
+        for point in store.load_history:
+            if point.requests_failed:
+                self.put(axis.cell(point.at), "✗", Role.ALARM)
+        for finding in store.findings:
+            if is_loud(finding):
+                self.put(axis.cell(finding.at), "✗", Role.SHOUT)
+        return self
+
+
+def lanes(view: View, axis: TimeAxis, rows: int) -> list[tuple[str, Cells]]:
+    """So many rows, each with its label: all in one, times apart, or all apart."""
+    store = view.store
+    width = axis.width
+    if rows == 1:
+        return [("time", Lane(width).add_times(axis).add_events(axis, view)
+                 .add_steps(axis, store).cells)]  # fmt: skip
+    times = ("time", Lane(width).add_times(axis).cells)
+    if rows == 2:
+        return [("marks", Lane(width).add_events(axis, view).add_steps(axis, store).cells), times]
+    return [
+        ("step", Lane(width).add_steps(axis, store).cells),
+        ("event", Lane(width).add_events(axis, view).cells),
+        times,
+    ]

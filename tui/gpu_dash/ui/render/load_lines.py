@@ -1,0 +1,125 @@
+"""The load: what is asked for, where its step stands, and what it brings."""
+
+from __future__ import annotations
+
+from gpu_dash.model.events import LoadChanged
+from gpu_dash.model.load import LoadMode, LoadState, StepResult
+from gpu_dash.ui.render.bars import bar
+from gpu_dash.ui.render.format import ago, count, latency
+from gpu_dash.ui.render.row import Role, Row, Run
+from gpu_dash.ui.view import View
+
+_WORDS = {
+    LoadState.IDLE: ("IDLE", Role.DIM),
+    LoadState.WARMUP: ("WARM-UP", Role.ACCENT),
+    LoadState.RUNNING: ("RUNNING", Role.GOOD),
+    LoadState.PAUSED: ("PAUSED", Role.WARN),
+    LoadState.DRAINING: ("DRAINING", Role.WARN),
+}
+_RATE_POINTS = 2
+"""Seconds of history that the shown throughput is the mean of."""
+_GAP: Run = ("  ", Role.PLAIN)
+
+
+def load_rows(view: View, width: int, height: int) -> list[Row]:
+    """One line of state and one of results; in a single row the results come first."""
+    if height == 1:
+        return [
+            Row([("load ", Role.DIM), *_asked(view), _GAP, *_brings(view, short=True)]).fit(width)
+        ]
+    first = Row([("load ", Role.DIM), *_asked(view), *_where(view)])
+    second = Row([("     ", Role.DIM), *_brings(view, short=width < 100)])
+    return [first.fit(width), second.fit(width)]
+
+
+def _asked(view: View) -> list[Run]:
+    load = view.store.load
+    if load is None:
+        return [_WORDS[LoadState.IDLE]]
+    runs: list[Run] = [_WORDS[load.state]]
+    if load.state is not LoadState.IDLE:
+        runs += [_GAP, (f"{load.concurrency} concurrent", Role.STRONG)]
+    return runs
+
+
+def _where(view: View) -> list[Run]:
+    """Which step of the ramp, and how much of it is left."""
+    load = view.store.load
+    if load is None:
+        return []
+    runs: list[Run] = []
+    if load.mode is LoadMode.RAMP and load.plan is not None:
+        runs += [_GAP, (f"ramp step {ramp_place(load)} of {len(load.plan.ramp)}", Role.PLAIN)]
+    elif load.mode is LoadMode.MANUAL:
+        runs += [_GAP, ("by hand", Role.PLAIN)]
+    if load.state is LoadState.WARMUP:
+        runs += [_GAP, *_warmup(view, load)]
+    elif load.state is LoadState.RUNNING:
+        runs += [_GAP, *_window(view, load)]
+    if load.detail:
+        runs += [_GAP, (load.detail, Role.DIM)]
+    return runs
+
+
+def ramp_place(load: LoadChanged) -> int | str:
+    """Which of the ramp's steps this is, counted from 1."""
+    if load.plan is not None and load.concurrency in load.plan.ramp:
+        return load.plan.ramp.index(load.concurrency) + 1
+    return "–"
+
+
+def _warmup(view: View, load: LoadChanged) -> list[Run]:
+    if load.window_opens_at is None:
+        return []
+    left = load.window_opens_at - view.now
+    if left > 0:
+        return [(f"window opens in {left:.0f}s", Role.PLAIN)]
+    return [("waits for the requests of the step before", Role.DIM)]
+
+
+def _window(view: View, load: LoadChanged) -> list[Run]:
+    opens, closes = load.window_opens_at, load.window_closes_at
+    if opens is None or closes is None or closes <= opens:
+        return []
+    length = closes - opens
+    done = min(length, max(0.0, view.now - opens))
+    return [("window ", Role.DIM), *bar(done / length, 12, Role.ACCENT),
+            (f" {done:.0f}/{length:.0f}s", Role.PLAIN)]  # fmt: skip
+
+
+def _brings(view: View, *, short: bool) -> list[Run]:
+    store = view.store
+    runs: list[Run] = [*_throughput(view), _GAP, *_first_token(store.steps, short=short)]
+    failed = store.requests_failed
+    runs += [_GAP, (f"ok {count(store.requests_ok)}", Role.PLAIN), (" ", Role.PLAIN),
+             (f"failed {count(failed)}", Role.ALARM if failed else Role.DIM)]  # fmt: skip
+    tick = store.tick
+    if tick is not None and not short and not view.is_stale(tick.at):
+        runs += [_GAP, (f"in flight {tick.in_flight}", Role.PLAIN)]
+        if tick.itl_p50_s is not None:
+            runs += [_GAP, (f"ITL {latency(tick.itl_p50_s)}", Role.PLAIN)]
+    return runs
+
+
+def _throughput(view: View) -> list[Run]:
+    store = view.store
+    points = store.load_history[-_RATE_POINTS:]
+    seconds = sum(point.seconds for point in points)
+    if store.tick is None or not points or seconds <= 0:
+        return [("– tok/s", Role.DIM)]
+    rate = f"{count(sum(point.output_tokens for point in points) / seconds)} tok/s"
+    if view.is_stale(store.tick.at):
+        if store.load is not None and store.load.state in (LoadState.IDLE, LoadState.PAUSED):
+            return [("– tok/s", Role.DIM)]
+        return [(f"{rate} {ago(view.now - store.tick.at)}", Role.DIM)]
+    return [(rate, Role.STRONG)]
+
+
+def _first_token(steps: list[StepResult], *, short: bool) -> list[Run]:
+    """TTFT of the last step that ended."""
+    if not steps:
+        return [("TTFT –", Role.DIM)]
+    last = steps[-1]
+    text = f"TTFT p50 {latency(last.ttft_p50_s)} p99 {latency(last.ttft_p99_s)}"
+    of = f" (×{last.concurrency})" if short else f" (step at {last.concurrency})"
+    return [(text, Role.PLAIN), (of, Role.DIM)]

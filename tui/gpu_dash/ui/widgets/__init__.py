@@ -1,0 +1,1 @@
+"""Widgets: they hold rows and repaint what changed, and decide nothing."""
