@@ -45,19 +45,12 @@ def knee(steps: Iterable[StepResult]) -> StepResult | None:
 
 
 def thermal_knee(steps: Iterable[StepResult]) -> StepResult | None:
-    """The first step whose throughput a throttle cut: a card throttled thermally in it, and it
-    gained less than the flat gain over the nearest lower step in which none did.
-
-    A card that was hot from the first step on leaves nothing to compare with: ``None``.
-    """
-    cool: StepResult | None = None
-    for step in _by_load(steps):
-        if not step.throttle_thermal_s:
-            cool = step
-            continue
-        gain = None if cool is None else gain_per_doubling(cool, step)
-        if gain is not None and gain < FLAT_GAIN:
-            return step
+    """The first step whose throughput a throttle cut: a card throttled thermally in it, and its
+    gain over the next lower step is flat. ``None`` if heat cost nothing that shows."""
+    for before, after in pairwise(_by_load(steps)):
+        gain = gain_per_doubling(before, after)
+        if after.throttle_thermal_s and gain is not None and gain < FLAT_GAIN:
+            return after
     return None
 
 

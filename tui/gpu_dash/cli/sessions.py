@@ -151,7 +151,7 @@ def _print_head(summary: SessionSummary) -> None:
         ("ended", summary.ended_utc or _outcome(summary)),
         ("lasted", _length(summary.duration_s)),
         ("requests", f"{summary.requests_ok} ok, {summary.requests_failed} failed"),
-        ("knee", _value(summary.knee_concurrency, " concurrent") if summary.verdict else ""),
+        ("knee", _value(summary.knee_concurrency, " concurrent")),
         ("rows lost", str(summary.rows_lost) if summary.rows_lost else ""),
     ]
     if summary.verdict is not None:
@@ -161,7 +161,7 @@ def _print_head(summary: SessionSummary) -> None:
             (condition.name, f"{words[condition.passed]}: {condition.detail}")
             for condition in summary.verdict.conditions
         ]
-    _print_table([line for line in lines if line[1]])
+    _print_table([line for line in lines if line[1] not in ("", "-")])
 
 
 def _step_row(step: dict[str, Any]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ Row = dict[str, str]
 _TIMED_FILES = ("gpu.csv", "server.csv", "events.csv")
 """Files whose first column is the time of the row."""
 _TAIL_BYTES = 65536
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SessionReader:
