@@ -6,7 +6,10 @@ the cards idle, so that the screen before a launch shows cards.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +25,7 @@ from gpu_dash.model.text import one_line, strip_controls
 
 PATH = "/sim/gpus"
 TIMEOUT_S = 0.5
-PATIENCE_S = 2.0
+PATIENCE_S = 1.0
 """A busy server may miss a few readings before its cards count as idle."""
 MAX_BYTES = 1024 * 1024
 
@@ -39,7 +42,7 @@ class _Limits(msgspec.Struct, frozen=True, kw_only=True):
     memory_total_bytes: int | None = None
 
 
-class _Card(msgspec.Struct, frozen=True, kw_only=True):
+class _Entry(msgspec.Struct, frozen=True, kw_only=True):
     gpu: int
     name: str
     uuid: str = ""
@@ -51,7 +54,14 @@ class _Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    gpus: tuple[_Card, ...]
+    gpus: tuple[_Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    info: GpuInfo
+    sample: GpuSample
+    lost: bool
 
 
 _decoder = msgspec.json.Decoder(_Answer)
@@ -72,8 +82,6 @@ class SimulatedBackend:
         self.gpus: tuple[GpuInfo, ...] = ()
         self.detail = ""
         self._url = url
-        self._connection: http.client.HTTPConnection | None = None
-        self._connected_to: str | None = None
         self._answered_at: float | None = None
         self._swept_at: float | None = None
         self._samples: dict[int, GpuSample] = {}
@@ -93,16 +101,16 @@ class SimulatedBackend:
         url = self._url
         at = self._clock.monotonic()
         try:
-            cards = self._fetch(url) if url is not None else None
-            problem = ""
-        except (OSError, http.client.HTTPException, msgspec.ValidationError, ValueError) as error:
-            cards, problem = None, one_line(f"{url}{PATH}: {error or type(error).__name__}")
-            self._disconnect()
+            cards = None if url is None else _fetch(url)
+            problem = "no server runs"
+        except (OSError, http.client.HTTPException, ValueError) as error:
             if self._is_patient(at, error):
                 return Sweep(at, ())
+            cards = None
+            problem = one_line(f"{url}{PATH}: {error or type(error).__name__}")
         if cards is None:
             self._answered_at = None
-            self.detail = f"idle cards; {problem}" if problem else "idle cards; no server runs"
+            self.detail = f"idle cards; {problem}"
             return self._idle(at)
         self._answered_at = at
         self.detail = ""
@@ -113,63 +121,21 @@ class SimulatedBackend:
             return False
         return at - self._answered_at < PATIENCE_S
 
-    def _fetch(self, url: str) -> tuple[_Card, ...]:
-        """The server's answer.
-
-        Raises:
-            OSError: nothing answers.
-            HTTPException: what answers does not speak HTTP.
-            ValueError: it speaks, and not of simulated cards.
-        """
-        parts = urlsplit(url)
-        if self._connection is None or self._connected_to != url:
-            self._disconnect()
-            if parts.hostname is None:
-                raise ValueError("no host in this URL")
-            self._connection = http.client.HTTPConnection(
-                parts.hostname, parts.port, timeout=TIMEOUT_S
-            )
-            self._connected_to = url
-        self._connection.request("GET", parts.path.rstrip("/") + PATH)
-        response = self._connection.getresponse()
-        body = response.read(MAX_BYTES)
-        if response.status != http.client.OK:
-            raise ValueError(f"HTTP {response.status}: no simulated cards there")
-        return _decoder.decode(body).gpus
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _take(self, at: float, cards: tuple[_Card, ...]) -> Sweep:
+    def _take(self, at: float, cards: Sequence[_Card]) -> Sweep:
         readings, failures = [], []
-        infos = tuple(_info(card) for card in cards)
-        for card, info in zip(cards, infos, strict=True):
-            if card.lost:
-                if card.gpu not in self._lost:
-                    failures.append(
-                        GpuReadFailed(
-                            at=at, gpu=card.gpu, call=PATH, error="GPU is lost", lost=True
-                        )
-                    )
-                self._lost.add(card.gpu)
-                continue
-            self._lost.discard(card.gpu)
-            readings.append(Reading(self._sample(card, info)))
-        self.gpus = infos
+        for card in cards:
+            gpu = card.info.gpu
+            if not card.lost:
+                self._samples[gpu] = sample = self._with_steady_energy(card.sample)
+                readings.append(Reading(sample))
+            elif gpu not in self._lost:
+                failures.append(
+                    GpuReadFailed(at=at, gpu=gpu, call=PATH, error="GPU is lost", lost=True)
+                )
+        self._lost = {card.info.gpu for card in cards if card.lost}
+        self.gpus = tuple(card.info for card in cards)
         self._swept_at = at
         return Sweep(at, tuple(readings), tuple(failures))
-
-    def _sample(self, card: _Card, info: GpuInfo) -> GpuSample:
-        fields = {**card.sample, "gpu": card.gpu}
-        sample = msgspec.convert(fields, GpuSample)
-        if sample.headroom_celsius is None and sample.temperature_celsius is not None:
-            limit = info.nearest_limit_celsius
-            headroom = None if limit is None else limit - sample.temperature_celsius
-            sample = replace(sample, headroom_celsius=headroom)
-        self._samples[card.gpu] = sample = self._with_steady_energy(sample)
-        return sample
 
     def _with_steady_energy(self, sample: GpuSample) -> GpuSample:
         """The energy counter as one that never falls: a new server begins its own at zero."""
@@ -193,12 +159,38 @@ class SimulatedBackend:
         return Sweep(at, tuple(Reading(self._samples[info.gpu]) for info in self.gpus))
 
 
-def _info(card: _Card) -> GpuInfo:
-    return GpuInfo(
-        gpu=card.gpu,
-        name=strip_controls(card.name),
-        uuid=strip_controls(card.uuid),
-        pci_bus_id=strip_controls(card.pci_bus_id),
+def _fetch(url: str) -> list[_Card]:
+    """Ask the server for its cards.
+
+    Raises:
+        OSError: nothing answers.
+        HTTPException: what answers does not speak HTTP.
+        ValueError: the URL is none, or what answers has no simulated cards.
+    """
+    parts = urlsplit(url)
+    if parts.hostname is None:
+        raise ValueError("no host in this URL")
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+    with contextlib.closing(connection):
+        connection.request("GET", parts.path.rstrip("/") + PATH)
+        response = connection.getresponse()
+        body = response.read(MAX_BYTES)
+    if response.status != http.client.OK:
+        raise ValueError(f"HTTP {response.status}: no simulated cards there")
+    return [_card(entry) for entry in _decoder.decode(body).gpus]
+
+
+def _card(entry: _Entry) -> _Card:
+    info = GpuInfo(
+        gpu=entry.gpu,
+        name=strip_controls(entry.name),
+        uuid=strip_controls(entry.uuid),
+        pci_bus_id=strip_controls(entry.pci_bus_id),
         vendor=GpuVendor.SIMULATED,
-        **msgspec.structs.asdict(card.limits),
+        **msgspec.structs.asdict(entry.limits),
     )
+    sample = msgspec.convert({**entry.sample, "gpu": entry.gpu}, GpuSample)
+    limit, temperature = info.nearest_limit_celsius, sample.temperature_celsius
+    if limit is not None and temperature is not None:
+        sample = replace(sample, headroom_celsius=limit - temperature)
+    return _Card(info, sample, entry.lost)

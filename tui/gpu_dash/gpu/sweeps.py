@@ -45,7 +45,7 @@ class Sweeps:
             for edge in edges:
                 self._emit(edge)
         for gpu in sorted(silent):
-            for edge in self._throttles[gpu].close():
+            for edge in self._throttles[gpu].miss(sweep.at):
                 self._emit(edge)
         if samples:
             self._emit(GpuSamples(at=sweep.at, samples=tuple(samples)))
@@ -56,8 +56,8 @@ class Sweeps:
             return
         self._announced = (gpus, detail)
         for info in gpus:
-            if info.gpu not in self._throttles:
-                self._throttles[info.gpu] = CardThrottle(info.gpu, info.sm_clock_max_mhz)
+            throttle = self._throttles.setdefault(info.gpu, CardThrottle(info.gpu))
+            throttle.sm_clock_max_mhz = info.sm_clock_max_mhz
         self._emit(
             GpuSourceChanged(
                 at=at,

@@ -73,13 +73,12 @@ class CardThrottle:
 
     Args:
         gpu: its index.
-        sm_clock_max_mhz: its maximum SM clock; without one a power cap has no measurable cost
-            and stays unremarked.
     """
 
-    def __init__(self, gpu: int, sm_clock_max_mhz: float | None) -> None:
+    def __init__(self, gpu: int) -> None:
+        self.sm_clock_max_mhz: float | None = None
+        """Without it a power cap has no measurable cost and stays unremarked."""
         self._gpu = gpu
-        self._sm_clock_max_mhz = sm_clock_max_mhz
         self._time = ThrottleTime()
         self._open: dict[ThrottleKind, _Episode] = {}
         self._polled_at: dict[ThrottleKind, float] = {}
@@ -104,13 +103,17 @@ class CardThrottle:
         )
         return sample, edges
 
-    def close(self) -> list[ThrottleEdge]:
-        """End what is open, for a card that no longer answers: it is known up to its last
-        sample."""
-        edges: list[ThrottleEdge] = []
-        for episode in self._open.values():
-            known_until = self._last_at if episode.free_since is None else episode.free_since
-            edges.append(self._ended(episode, known_until or episode.began_at))
+    def miss(self, at: float) -> list[ThrottleEdge]:
+        """Take note that the card gave no reading. After a while what is open has ended: it is
+        known up to the last sample."""
+        if self._last_at is None or at - self._last_at < QUIET_S:
+            return []
+        edges: list[ThrottleEdge] = [
+            self._ended(
+                episode, self._last_at if episode.free_since is None else episode.free_since
+            )
+            for episode in self._open.values()
+        ]
         self._open.clear()
         self._slowdown_since = None
         self._deficit = 0.0
@@ -157,7 +160,7 @@ class CardThrottle:
     def _power_cap_costs(self, at: float, sample: GpuSample, *, alarmed: bool) -> bool:
         """Whether the power cap alone holds the clock down; a deficit beside a reason for alarm
         is put down to that."""
-        clock, most = sample.sm_clock_mhz, self._sm_clock_max_mhz
+        clock, most = sample.sm_clock_mhz, self.sm_clock_max_mhz
         busy = sample.utilization_percent is None or sample.utilization_percent >= BUSY_PERCENT
         capped = SW_POWER_CAP in sample.throttle_reasons and busy and not alarmed
         deficit = max(0.0, 1 - clock / most) if capped and clock is not None and most else 0.0
@@ -202,7 +205,7 @@ class CardThrottle:
             reasons=reasons,
             temperature_celsius=sample.temperature_celsius,
             sm_clock_mhz=clock,
-            sm_clock_max_mhz=self._sm_clock_max_mhz,
+            sm_clock_max_mhz=self.sm_clock_max_mhz,
         )
 
     def _end_quiet(self, at: float) -> list[ThrottleEdge]:
