@@ -8,7 +8,7 @@ FULL = "━"
 REST = "─"
 
 
-def bar(fraction: float | None, width: int, role: Role = Role.PLAIN) -> list[Run]:
+def bar(fraction: float | None, width: int, role: Role = Role.ACCENT) -> list[Run]:
     """A line that is heavy up to ``fraction``; the two weights differ without colour too."""
     if fraction is None:
         return [(" " * width, Role.PLAIN)]

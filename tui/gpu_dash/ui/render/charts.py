@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpu_dash.agent.store import GpuPoint, GpuTrack, LoadPoint, ServerPoint
@@ -108,10 +108,9 @@ class Charts:
             layers=[Layer(axis.width, height, Role.GOOD).line(values, 0.0, high)],
             beside=[
                 [("tok/s", Role.DIM), (f" {source}" if source != "ours" else "", Role.DIM)],
-                [(count(now), Role.GOOD if now is not None else Role.DIM)],
-                [(f"peak {count(highest(values))}", Role.DIM)],
+                *_now_and_peak(now, highest(values), count, Role.GOOD),
             ],
-            scale=(short(high), "0"),
+            scale=(short(high), "0") if highest(values) is not None else ("", ""),
         )
 
     def _ttft_chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
@@ -125,10 +124,9 @@ class Charts:
             layers=[Layer(axis.width, height, Role.ACCENT).line(values, 0.0, high)],
             beside=[
                 [(f"TTFT {unit}", Role.DIM)],
-                [(latency(now), Role.ACCENT if now is not None else Role.DIM)],
-                [(f"peak {latency(highest(values))}", Role.DIM)],
+                *_now_and_peak(now, highest(values), latency, Role.ACCENT),
             ],
-            scale=(short(high * factor), "0"),
+            scale=(short(high * factor), "0") if highest(values) is not None else ("", ""),
         )
 
     def _temperature_chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
@@ -199,8 +197,7 @@ class Charts:
             layers=[Layer(axis.width, height, Role.PLAIN).line(watts, 0.0, high)],
             beside=[
                 [("power W, all", Role.DIM)],
-                [(count(_last(watts, axis, view)), Role.PLAIN)],
-                [(f"peak {count(highest(watts))}", Role.DIM)],
+                *_now_and_peak(_last(watts, axis, view), highest(watts), count, Role.PLAIN),
             ],
             scale=(short(high), "0"),
         )
@@ -307,6 +304,18 @@ def _named(
         sign = " " if calm else "▲"
         named.append([(f"{track.info.gpu:>2}{sign}{whole(reading)}{unit}", role)])
     return named
+
+
+def _now_and_peak(
+    now: float | None, peak: float | None, text: Callable[[float | None], str], role: Role
+) -> list[list[Run]]:
+    """What is now, and the highest on the axis; words where there are no data."""
+    if peak is None:
+        return [[("no data yet", Role.DIM)]]
+    return [
+        [(text(now), role if now is not None else Role.DIM)],
+        [(f"peak {text(peak)}", Role.DIM)],
+    ]
 
 
 def _latest(view: View, track: GpuTrack, name: str) -> float | None:

@@ -19,7 +19,7 @@ NEAR_LIMIT_CELSIUS = 3.0
 ALARM_WORDS = {
     ThrottleKind.THERMAL: "THERMAL",
     ThrottleKind.POWER_BRAKE: "BRAKE",
-    ThrottleKind.SLOWDOWN: "SLOWDOWN",
+    ThrottleKind.SLOWDOWN: "SLOWED",
 }
 _CAP_REASON = "sw_power_cap"
 
@@ -67,7 +67,7 @@ class Column:
     @property
     def gap(self) -> int:
         """Blanks behind the column; the place of the index's sign is one."""
-        return 0 if self.title == "GPU" else 1
+        return 0 if self.cells is _index else 1
 
 
 def _index(reading: Reading) -> list[Run]:
@@ -120,6 +120,10 @@ def _utilization(reading: Reading) -> list[Run]:
     return [(whole(reading.sample.utilization_percent, "%"), Role.PLAIN)]
 
 
+def _utilization_short(reading: Reading) -> list[Run]:
+    return [(whole(reading.sample.utilization_percent), Role.PLAIN)]
+
+
 def _memory(reading: Reading) -> list[Run]:
     return [
         (pair(gib(reading.sample.memory_used_bytes), gib(reading.memory_total_bytes)), Role.PLAIN)
@@ -141,7 +145,8 @@ def _power_bar(reading: Reading) -> list[Run]:
 
 def _clock_bar(reading: Reading) -> list[Run]:
     share = _share(reading.sample.sm_clock_mhz, reading.sm_clock_max_mhz)
-    return bar(share, 8, _clock_role(reading))
+    role = _clock_role(reading)
+    return bar(share, 8, Role.ACCENT if role is Role.PLAIN else role)
 
 
 def _utilization_bar(reading: Reading) -> list[Run]:
@@ -152,7 +157,7 @@ def _memory_bar(reading: Reading) -> list[Run]:
     return bar(_share(reading.sample.memory_used_bytes, reading.memory_total_bytes), 6)
 
 
-INDEX = Column("GPU", 3, _index)
+INDEX = Column(" # ", 3, _index)
 TEMPERATURE = Column("temp", 4, _temperature)
 HEADROOM = Column("room", 4, _headroom)
 POWER = Column("W/limit", 8, _power)
@@ -168,10 +173,10 @@ _WHOLE = (INDEX, TEMPERATURE, HEADROOM, POWER, CLOCK, UTILIZATION, MEMORY)
 _COMPACT = (
     INDEX,
     Column("°C", 4, _temperature),
-    Column("rm", 3, _headroom),
+    Column("rm", 2, _headroom),
     Column("W/limit", 7, _power),
     Column("MHz", 4, _clock_short),
-    Column("util", 4, _utilization),
+    Column("ut%", 3, _utilization_short),
     Column("m%", 3, _memory_percent),
 )
 _TIGHT = (
@@ -184,8 +189,10 @@ _TIGHT = (
 # bars, in the order in which they get room: each stands behind its column
 _BARS = ((POWER, POWER_BAR), (CLOCK, CLOCK_BAR), (UTILIZATION, UTILIZATION_BAR),
          (MEMORY, MEMORY_BAR))  # fmt: skip
-_WORD_MIN = 8
+_WORD_MIN = 7
 _WORD_GOOD = 28
+_WHY_MIN = 5
+"""Cells from which a part of the duration and the reasons says something."""
 
 
 def columns_for(width: int) -> list[Column]:
@@ -217,7 +224,7 @@ def gpu_rows(view: View, width: int, height: int, side_by_side: int, *, titles: 
     if titles:
         heading = Row()
         for place in range(side_by_side):
-            heading.pad(place * (each + CARD_GAP)).extend(_titles(columns, each))
+            heading.pad(place * (each + CARD_GAP)).extend(_titles(columns))
         rows.append(_with_source(view, heading, width))
     for line in range(down):
         row = Row()
@@ -247,23 +254,42 @@ def card_row(view: View, track: GpuTrack, columns: list[Column], width: int) -> 
     if track.lost:
         return row.dimmed().add("✗ LOST ", Role.ALARM).add(track.lost).fit(width)
     if view.gpu_is_stale(track):
-        age = view.age(track.latest_at)
-        return row.dimmed().add(ago(age) if age is not None else "", Role.DIM).fit(width)
-    return row.extend(throttle_word(view, reading)).fit(width)
+        return (
+            row.dimmed()
+            .add(_old(view.age(track.latest_at), width - row.width), Role.DIM)
+            .fit(width)
+        )
+    return row.extend(throttle_word(view, reading, width - row.width)).fit(width)
 
 
-def throttle_word(view: View, reading: Reading) -> list[Run]:
-    """Why the card is slower than asked, worst first; nothing when it is not."""
+def _old(age: float | None, room: int) -> str:
+    if age is None:
+        return "no data"
+    return ago(age) if len(ago(age)) <= room else duration(age)
+
+
+def throttle_word(view: View, reading: Reading, room: int) -> list[Run]:
+    """Why the card is slower than asked, worst first; nothing when it is not.
+
+    The word comes first and fits the narrowest table; reasons follow where there is room.
+    """
     throttle = reading.throttle
     if throttle is not None and throttle.kind.is_alarm:
-        since = duration(view.now - throttle.began_at)
-        reasons = " ".join(throttle.reasons)
-        return [(ALARM_WORDS[throttle.kind], Role.SHOUT), (f" {since} {reasons}", Role.ALARM)]
+        word = ALARM_WORDS[throttle.kind]
+        why = f" {duration(view.now - throttle.began_at)} {' '.join(throttle.reasons)}"
+        runs: list[Run] = [(word, Role.SHOUT)]
+        return [*runs, (why, Role.ALARM)] if room - len(word) >= _WHY_MIN else runs
     if throttle is not None:
-        return [("cap " + _deficit(reading), Role.WARN), (" power limit costs clock", Role.DIM)]
+        gap = " " if room > _WORD_MIN else ""
+        word = f"cap{gap}{_deficit(reading)}"
+        return [(word, Role.WARN), *_if_fits(" power limit costs clock", room - len(word))]
     if _CAP_REASON in reading.sample.throttle_reasons:
-        return [("cap", Role.PLAIN), (" at its power limit", Role.DIM)]
+        return [("cap", Role.PLAIN), *_if_fits(" at its power limit", room - 3)]
     return []
+
+
+def _if_fits(text: str, room: int) -> list[Run]:
+    return [(text, Role.DIM)] if len(text) <= room else []
 
 
 def _deficit(reading: Reading) -> str:
@@ -271,12 +297,12 @@ def _deficit(reading: Reading) -> str:
     return "" if share is None else f"−{(1 - share) * 100:.0f}%"
 
 
-def _titles(columns: list[Column], width: int) -> Row:
+def _titles(columns: list[Column]) -> Row:
     row = Row()
     for column in columns:
         row.add(column.title[: column.width].rjust(column.width), Role.DIM)
         row.add(" " * column.gap, Role.DIM)
-    return row.add("throttle", Role.DIM).fit(width)
+    return row.add("throttle", Role.DIM)
 
 
 def _with_source(view: View, heading: Row, width: int) -> Row:
@@ -285,15 +311,11 @@ def _with_source(view: View, heading: Row, width: int) -> Row:
     names = {track.info.name for track in store.gpus.values()}
     cards = f"{len(store.gpus)} × {names.pop()}" if len(names) == 1 else f"{len(store.gpus)} cards"
     if store.gpu_state in (GpuSourceState.LIVE, GpuSourceState.STARTING):
-        if heading.text.rstrip().endswith("throttle") and width - _used(heading) > len(cards) + 12:
-            return heading.right([(f"{cards} · {store.gpu_source}", Role.DIM)], width)
-        return heading.fit(width)
+        source = f"  {cards} · {store.gpu_source}"
+        fits = heading.width + len(source) <= width
+        return heading.right([(source, Role.DIM)], width) if fits else heading.fit(width)
     state = f" {store.gpu_state.upper()} {duration(view.now - store.gpu_state_at)} "
     return heading.right([(state, Role.SHOUT), (f" {store.gpu_detail}", Role.WARN)], width)
-
-
-def _used(row: Row) -> int:
-    return len(row.text.rstrip())
 
 
 def _nothing_to_show(view: View, width: int, height: int) -> list[Row]:

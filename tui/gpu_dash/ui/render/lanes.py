@@ -29,12 +29,17 @@ class Lane:
             if 0 <= cell + offset < len(self.cells):
                 self.cells[cell + offset] = (character, role)
 
+    def is_free(self, cell: int, length: int) -> bool:
+        """Whether nothing stands there, or close to it."""
+        around = self.cells[max(0, cell - 1) : cell + length + 1]
+        return cell + length <= len(self.cells) and all(text == " " for text, _ in around)
+
     def add_times(self, axis: TimeAxis) -> Lane:
-        """Labels of the time since the session's start."""
+        """Labels of the time since the session's start, where nothing else stands."""
         for cell, moment in axis.ticks():
-            label = clock(moment)
-            if cell + len(label) < len(self.cells):
-                self.put(cell, f"╵{label}", Role.DIM)
+            label = f"╵{clock(moment)}"
+            if self.is_free(cell, len(label)):
+                self.put(cell, label, Role.DIM)
         return self
 
     def add_steps(self, axis: TimeAxis, store: Store) -> Lane:
@@ -44,7 +49,7 @@ class Lane:
         return self
 
     def add_events(self, axis: TimeAxis, view: View) -> Lane:
-        """Spans in which a card throttled, and errors."""
+        """Spans in which a card throttled, and errors that are not said by such a span."""
         store = view.store
         alarms_last = sorted(store.throttle_spans, key=lambda span: span.kind.is_alarm)
         for span in alarms_last:
@@ -56,12 +61,12 @@ class Lane:
             alarm = span.kind is not ThrottleKind.POWER_CAP
             role = Role.ALARM if alarm else Role.WARN
             self.put(first, ("▬" if alarm else "─") * (last - first + 1), role)
-            self.put(first, f"{span.gpu}", role)
+            self.put(first, f"▲{span.gpu}" if alarm else f"{span.gpu}", role)
         for point in store.load_history:
             if point.requests_failed:
                 self.put(axis.cell(point.at), "✗", Role.ALARM)
         for finding in store.findings:
-            if is_loud(finding):
+            if is_loud(finding) and finding.source != "gpu":
                 self.put(axis.cell(finding.at), "✗", Role.SHOUT)
         return self
 
@@ -71,8 +76,8 @@ def lanes(view: View, axis: TimeAxis, rows: int) -> list[tuple[str, Cells]]:
     store = view.store
     width = axis.width
     if rows == 1:
-        return [("time", Lane(width).add_times(axis).add_events(axis, view)
-                 .add_steps(axis, store).cells)]  # fmt: skip
+        lane = Lane(width).add_events(axis, view).add_steps(axis, store).add_times(axis)
+        return [("time", lane.cells)]
     times = ("time", Lane(width).add_times(axis).cells)
     if rows == 2:
         return [("marks", Lane(width).add_events(axis, view).add_steps(axis, store).cells), times]

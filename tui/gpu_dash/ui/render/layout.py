@@ -13,7 +13,7 @@ MIN_HEIGHT = 16
 CARDS_PER_COLUMN = 8
 NARROWEST_CARD = 29
 """Cells of the shortest form of a card's line."""
-CARD_GAP = 2
+CARD_GAP = 1
 LOG_MIN = 3
 CHART_MIN = 2
 CHARTS_MAX = 5
@@ -63,7 +63,7 @@ class Layout:
         )
 
 
-STEPS_WIDTH = 56
+STEPS_WIDTH = 54
 _STEPS_FROM_WIDTH = 150
 
 

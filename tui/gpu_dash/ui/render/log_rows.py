@@ -10,7 +10,6 @@ from gpu_dash.ui.render.notice_lines import SIGNS
 from gpu_dash.ui.render.row import Role, Row, clean
 
 _THROTTLE_SIGN = "▲"
-GUTTER = 2
 
 
 def log_row(entry: Entry, width: int, *, left: int, is_cursor: bool, search: str) -> Row:
@@ -26,7 +25,7 @@ def log_row(entry: Entry, width: int, *, left: int, is_cursor: bool, search: str
     row = Row()
     kind = kind_of(entry)
     sign, role = _sign(entry, kind)
-    row.add("›" if is_cursor else " ", Role.KEY).add(sign, role)
+    row.add("›" if is_cursor else " ", Role.KEY).add(sign, role).add(" ")
     if kind:
         row.add(f"{kind} ", role)
     text = from_column(clean(text_of(entry)), left)

@@ -31,7 +31,6 @@ class Role(StrEnum):
     ACCENT = "accent"
     SECOND = "second"
     KEY = "key"
-    CURSOR = "cursor"
     MATCH = "match"
 
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gpu_dash.ui.render.row import Row
-from gpu_dash.ui.theme import STYLES
+from gpu_dash.ui.theme import COLOURED, UNCOLOURED
 
 
 class Painted(Widget):
@@ -33,13 +33,13 @@ class Painted(Widget):
         before = self._rows
         strips = self._strips
         if len(before) != len(rows):
-            self._rows, self._strips = rows, [strip_of(row) for row in rows]
+            self._rows, self._strips = rows, [self._strip(row) for row in rows]
             self.refresh()
             return
         dirty = []
         for y, (old, new) in enumerate(zip(before, rows, strict=True)):
             if old != new:
-                strips[y] = strip_of(new)
+                strips[y] = self._strip(new)
                 first, last = changed_span(old, new)
                 dirty.append(Region(first, y, max(1, last - first), 1))
         self._rows = rows
@@ -59,10 +59,9 @@ class Painted(Widget):
             return self._strips[y]
         return Strip.blank(self.size.width, self.rich_style)
 
-
-def strip_of(row: Row) -> Strip:
-    """A row in the colours of the theme."""
-    return Strip([Segment(text, STYLES[role]) for text, role in row], row.width)
+    def _strip(self, row: Row) -> Strip:
+        styles = UNCOLOURED if self.app.no_color else COLOURED
+        return Strip([Segment(text, styles[role]) for text, role in row], row.width)
 
 
 def changed_span(old: Row, new: Row) -> tuple[int, int]:
