@@ -13,7 +13,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import socket
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -21,28 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_dash.model.errors import AgentError
+from gpu_dash.model.state_folder import state_root
 
 MAX_SOCKET_PATH_BYTES = 100
 """``sun_path`` holds 108 bytes; the rest is room for a temporary suffix."""
 _NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "lustre", "gpfs", "ceph"})
 MAIN = "main"
-
-
-def machine_id() -> str:
-    """A short, stable name of this host: from ``/etc/machine-id``, else from the host name."""
-    try:
-        identity = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        identity = ""
-    identity = identity or socket.gethostname()
-    return hashlib.sha256(f"gpu-dash:{identity}".encode()).hexdigest()[:12]
-
-
-def state_root() -> Path:
-    """gpu-dash's folder for this host under the XDG state folder."""
-    base = os.environ.get("XDG_STATE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
-    return root / "gpu-dash" / machine_id()
 
 
 def private_folder(path: Path) -> Path:

@@ -93,11 +93,12 @@ class Session:
         self.folder = Path(begun.folder)
         self.has_ended = False
         self._ended = asyncio.Event()
-        self._recorder = Recorder(self.folder, meta, begun.anchor, self._record_notice)
+        self._recorder = Recorder(self.folder, meta, self._record_notice)
         self._steps = StepAccount(begun.anchor, begun.status.visible_gpus, self._publish)
         self._load = LoadDriver(
             self._publish,
             self._steps.finish,
+            clock,
             first_step=begun.next_step,
             first_request=begun.next_request,
         )
@@ -166,14 +167,14 @@ class Session:
             log=str(folder / SERVER_LOG),
         )
         hub.publish(_session_began(begun))
-        meta = _meta_of(begun, argv=line.argv)
+        meta = _meta_of(begun, line.argv, tuple(profile.server.env))
         try:
             if profile.server.kind is HandleKind.CONTAINER:
                 handle, begun = await _launch_container(command, line, begun)
             else:
                 handle, begun = await _launch_process(command, line, begun, folder)
         except ServerError as error:
-            recorder = Recorder(folder, meta, anchor, lambda text: None)
+            recorder = Recorder(folder, meta, lambda text: None)
             failed = msgspec.structs.replace(status, state=ServerState.FAILED, detail=str(error))
             for event in (
                 ServerChanged(at=clock.monotonic(), status=failed),
@@ -414,14 +415,21 @@ class Session:
             self._loop.call_soon_threadsafe(self._take_batch, batch)
 
     def _take_batch(self, batch: Batch) -> None:
+        now = self._clock.monotonic()
         self._log_offset = batch.offset
         self._log_lines = batch.line_count
+        if batch.trouble:
+            self._publish(Notice(at=now, severity=Severity.ERROR, text=batch.trouble))
+        if batch.restarted:
+            self._publish(Notice(at=now, severity=Severity.WARNING, text=batch.restarted))
+        if batch.unfinished is not None:
+            self._supervisor.take_line(batch.unfinished.text)
         for line in batch.lines:
             self._supervisor.take_line(line.text)
         if batch.lines:
-            self._publish(LogLines(at=self._clock.monotonic(), lines=batch.lines))
+            self._publish(LogLines(at=now, lines=batch.lines))
         for finding in batch.findings:
-            if finding.severity in (Severity.ERROR, Severity.CRITICAL):
+            if finding.root and finding.severity in (Severity.ERROR, Severity.CRITICAL):
                 self._supervisor.take_error(finding.message)
             self._publish(finding)
 
@@ -443,7 +451,9 @@ class Session:
         await self._drain_log()
         self._publish(SessionEnded(at=self._clock.monotonic(), session=self.name))
         self._recorder.finish(
-            verdict=self._steps.verdict(), exit_code=self._supervisor.status.exit_code
+            verdict=self._steps.verdict(),
+            exit_code=self._supervisor.status.exit_code,
+            knee_concurrency=self._steps.knee_concurrency(),
         )
         await asyncio.to_thread(self._recorder.close)
         self._ended.set()
@@ -475,7 +485,9 @@ def _session_began(begun: SessionState) -> SessionBegan:
     )
 
 
-def _meta_of(begun: SessionState, argv: tuple[str, ...] = ()) -> SessionMeta:
+def _meta_of(
+    begun: SessionState, argv: tuple[str, ...] = (), environment_names: tuple[str, ...] = ()
+) -> SessionMeta:
     return SessionMeta(
         gpu_dash_version=__version__,
         session=begun.session,
@@ -489,6 +501,8 @@ def _meta_of(begun: SessionState, argv: tuple[str, ...] = ()) -> SessionMeta:
         anchor=begun.anchor,
         boot_id=begun.boot_id,
         plan=begun.plan,
+        visible_gpus=begun.status.visible_gpus,
+        environment_names=environment_names,
     )
 
 

@@ -304,9 +304,15 @@ class Store(msgspec.Struct, omit_defaults=True):
             del self.log[: len(self.log) - LOG_LINES]
 
     def _finding(self, event: ev.Finding) -> None:
-        _append(self.findings, event, FINDINGS)
         if event.line is None:
             self._mark_log(event)
+        else:
+            for index in range(len(self.findings) - 1, -1, -1):
+                known = self.findings[index]
+                if (known.source, known.line) == (event.source, event.line):
+                    self.findings[index] = event
+                    return
+        _append(self.findings, event, FINDINGS)
 
     def _mark_log(self, event: ev.ThrottleBegan | ev.ThrottleEnded | ev.Finding) -> None:
         after_line = self.log[-1].number if self.log else 0
