@@ -32,7 +32,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """One of the three, in the words of ``run --json``."""
 
     name: str
-    passed: bool | None
+    passed: bool | None = None
     """``None``: not judged."""
     detail: str
 

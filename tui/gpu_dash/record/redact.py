@@ -14,7 +14,7 @@ _IN_TEXT = (
     # api_key='…', "hf_token": "…", --api-key=…
     re.compile(rf"({_NAME}['\"]?\s*[=:]\s*['\"(\[]*){_VALUE}", re.IGNORECASE),
     # --api-key … within one word, as in sh -c '…'
-    re.compile(rf"(--{_NAME}\s+){_VALUE}", re.IGNORECASE),
+    re.compile(rf"(--{_NAME}\s+['\"]?){_VALUE}", re.IGNORECASE),
     # HF_TOKEN=…
     re.compile(r"(\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)\S+"),
     re.compile(r"(\bBearer\s+)[\w.~+/-]+=*", re.IGNORECASE),
