@@ -17,7 +17,7 @@ from tests.processes import (
     HOME_VARIABLE,
     StartCounter,
     describe,
-    marked_processes,
+    processes_of,
     wait_until_gone,
 )
 
@@ -72,8 +72,8 @@ def private_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def no_process_left(private_home: Path) -> Iterator[None]:
     """Fail a test that leaves a process behind, and end that process.
 
-    Found are the children of the test run and whatever carries the test's private home in its
-    environment, in a session of its own or not.
+    Found are the children of the test run and what :func:`~tests.processes.processes_of` knows
+    by the test's private home, in a session of its own or not.
     """
     started_before = _started.count
     children_before = psutil.Process().children()
@@ -81,7 +81,7 @@ def no_process_left(private_home: Path) -> Iterator[None]:
     if _started.count == started_before:
         return
     children = [child for child in psutil.Process().children() if child not in children_before]
-    suspects = list({*children, *marked_processes(private_home)})
+    suspects = list({*children, *processes_of(private_home)})
     left = wait_until_gone(suspects, END_TIMEOUT_S)
     names = [describe(process) for process in left]
     for process in left:

@@ -7,6 +7,7 @@ so that path in a process's environment says whose it is.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -32,19 +33,28 @@ class StartCounter:
             self.count += 1
 
 
-def marked_processes(home: Path) -> list[psutil.Process]:
-    """The living processes whose environment names this private home."""
-    mark = f"{HOME_VARIABLE}={home}".encode()
+def processes_of(home: Path) -> list[psutil.Process]:
+    """The living processes that were started with this private home, or write into it."""
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
+            if _is_marked(folder, home) or _writes_into(folder, home):
                 found.append(psutil.Process(int(folder.name)))
         except (OSError, psutil.Error):
             continue  # ended meanwhile, or somebody else's
-    return [process for process in found if is_alive(process)]
+    return [process for process in found if is_alive(process) and process.pid != os.getpid()]
+
+
+def _is_marked(process_folder: Path, home: Path) -> bool:
+    mark = f"{HOME_VARIABLE}={home}".encode()
+    return mark in (process_folder / "environ").read_bytes().split(b"\0")
+
+
+def _writes_into(process_folder: Path, home: Path) -> bool:
+    outputs = (os.readlink(process_folder / "fd" / number) for number in "12")
+    return any(output.startswith(f"{home}/") for output in outputs)
 
 
 def is_alive(process: psutil.Process) -> bool:

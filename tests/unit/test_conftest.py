@@ -30,6 +30,11 @@ def test_leaves_an_orphan():
     spawn = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)"
     subprocess.run([sys.executable, "-c", spawn], check=True)
 
+def test_leaves_an_orphan_without_our_environment():
+    log = os.environ["HOME"] + "/log"
+    spawn = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True, env={{}}, stdout=open({log!r}, 'w'))"
+    subprocess.run([sys.executable, "-c", spawn], check=True)
+
 def test_cleans_up():
     with sleeper() as child:
         child.kill()
@@ -85,6 +90,7 @@ def test_breaking_a_rule_fails_the_test(tmp_path: Path) -> None:
     assert outcomes == {
         "test_leaves_a_child": "ERROR",
         "test_leaves_an_orphan": "ERROR",
+        "test_leaves_an_orphan_without_our_environment": "ERROR",
         "test_cleans_up": "PASSED",
         "test_is_skipped": "FAILED",
         "test_is_expected_to_fail": "XFAIL",

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from tests.processes import HOME_VARIABLE, marked_processes, wait_until_gone
+from tests.processes import HOME_VARIABLE, processes_of, wait_until_gone
 
 LAUNCH_TIMEOUT_S = 300
 """A cold vLLM on two busy cores takes one to two minutes to its first step."""
@@ -60,9 +60,7 @@ class Job:
 
     def server_processes(self) -> list[psutil.Process]:
         """The living processes that this run has started: keeper, workers, vLLM's own."""
-        return [
-            process for process in marked_processes(self.home) if process.pid != self.process.pid
-        ]
+        return [process for process in processes_of(self.home) if process.pid != self.process.pid]
 
     def exit_code(self, timeout_s: float) -> int:
         """Wait for its end."""

@@ -32,12 +32,13 @@ def server_process(job: Job, role: str) -> psutil.Process:
         job: the run whose server it is.
         role: what its command line holds: ``vllm serve``'s own or the title it gives itself.
     """
+    commands = {process: " ".join(process.cmdline()) for process in job.server_processes()}
     found = [
         process
-        for process in job.server_processes()
-        if role in " ".join(process.cmdline()) and "gpu_dash" not in " ".join(process.cmdline())
+        for process, command in commands.items()
+        if role in command and "gpu_dash.server.keeper" not in command
     ]
-    assert found, [describe(process) for process in job.server_processes()]
+    assert found, commands
     return found[0]
 
 
