@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from gpu_dash.demo.engine import Job, Listener
 from gpu_dash.demo.failure import Fault
 from gpu_dash.demo.http_server import Handler, Request, Response
 from gpu_dash.demo.metrics import CONTENT_TYPE, MetricsPage
-from gpu_dash.demo.protocol import ApiError, ModelCard, read_generation
+from gpu_dash.demo.protocol import ApiError, ModelCard, natural_length, read_generation
 from gpu_dash.demo.replies import (
     StreamReply,
     WholeReply,
@@ -50,6 +51,7 @@ class Api:
         self._metrics = metrics
         self._authorization = None if api_key is None else f"Bearer {api_key}"
         self._inject = inject
+        self._serial = itertools.count(1)
         self._routes: Mapping[str, Mapping[str, Handler]] = {
             "/health": {"GET": self._health},
             "/ping": {"GET": self._health, "POST": self._health},
@@ -110,9 +112,14 @@ class Api:
         self._generate(request, response, chat=True)
 
     def _generate(self, request: Request, response: Response, *, chat: bool) -> None:
-        content_type = request.headers.get("content-type", "")
         try:
-            generation = read_generation(request.body, content_type, chat=chat, card=self._card)
+            generation = read_generation(
+                request.body,
+                request.headers.get("content-type", ""),
+                chat=chat,
+                card=self._card,
+                natural_tokens=natural_length(next(self._serial)),
+            )
         except ApiError as error:
             send_body(response, error.body, error.status)
             return

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass
 from http import HTTPStatus
 
-NATURAL_LENGTH = 200
-"""Output tokens after which a request that does not ask for ``ignore_eos`` ends by itself."""
-
+_SHORTEST_ANSWER, _LONGEST_ANSWER = 64, 192
+_GOLDEN_RATIO = 0.618033988749895
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MESSAGE = 4
 """What a chat template adds around each message."""
@@ -60,31 +59,64 @@ def error_body(status: int, message: str, kind: str, param: str | None = None) -
     return json.dumps({"error": error}, separators=(",", ":")).encode()
 
 
-def read_generation(body: bytes, content_type: str, *, chat: bool, card: ModelCard) -> Generation:
+def natural_length(serial: int) -> int:
+    """Output tokens after which an answer ends by itself, unless ``ignore_eos`` is asked for.
+
+    Spread evenly over a range, differently for each request: streams that begin together do not
+    all end together, as real ones do not.
+    """
+    spread = _LONGEST_ANSWER - _SHORTEST_ANSWER + 1
+    return _SHORTEST_ANSWER + int(spread * (serial * _GOLDEN_RATIO % 1))
+
+
+def read_generation(
+    body: bytes, content_type: str, *, chat: bool, card: ModelCard, natural_tokens: int
+) -> Generation:
     """Read and check the body of ``/v1/completions`` or ``/v1/chat/completions``.
+
+    Args:
+        body: as it came.
+        content_type: the header.
+        chat: which of the two it is.
+        card: the model that answers.
+        natural_tokens: where the answer ends by itself.
 
     Raises:
         ApiError: with the status and the words of vLLM.
     """
     fields = _read_object(body, content_type)
-    prompt = fields.get("messages" if chat else "prompt")
-    if prompt is None:
-        name = "messages" if chat else "prompt"
+    name = "messages" if chat else "prompt"
+    if fields.get(name) is None:
         raise _invalid("missing", f"body.{name}", "Field required")
-    asked = _integer(fields, "max_tokens")
-    if chat and asked is None:
-        asked = _integer(fields, "max_completion_tokens")
-    model = fields.get("model", card.names[0])
-    if model not in card.names:
-        raise ApiError(
-            HTTPStatus.NOT_FOUND,
-            f"The model `{model}` does not exist. Valid aliases: {', '.join(card.names)}.",
-            "NotFoundError",
-            "model",
-        )
+    asked = _read_max_tokens(fields, chat=chat, card=card)
+    model = _read_model(fields, card)
     temperature = fields.get("temperature")
     if isinstance(temperature, int | float) and temperature < 0:
         raise _out_of_range("temperature", temperature, "must be non-negative")
+    prompt_tokens = _count_messages(fields[name]) if chat else _count_prompt(fields[name], card)
+    _check_context(prompt_tokens, card)
+    # A prompt and an answer that fit only one by one are cut without a word.
+    room = card.max_model_len - prompt_tokens
+    default = room if chat else _DEFAULT_COMPLETION_TOKENS
+    limit = min(default if asked is None else asked, room)
+    stops_by_itself = not fields.get("ignore_eos") and natural_tokens < limit
+    options = _stream_options(fields)
+    return Generation(
+        chat=chat,
+        model=model,
+        prompt_tokens=prompt_tokens,
+        output_tokens=natural_tokens if stops_by_itself else limit,
+        ends_with="stop" if stops_by_itself else "length",
+        stream=bool(fields.get("stream")),
+        include_usage=bool(options.get("include_usage")),
+        usage_in_every_chunk=bool(options.get("continuous_usage_stats")),
+    )
+
+
+def _read_max_tokens(fields: dict[str, object], *, chat: bool, card: ModelCard) -> int | None:
+    asked = _integer(fields, "max_tokens")
+    if chat and asked is None:
+        asked = _integer(fields, "max_completion_tokens")
     if asked is not None and asked > card.max_model_len:
         raise _bad_value(
             f"max_tokens={asked} cannot be greater than max_model_len={card.max_model_len}. "
@@ -94,22 +126,19 @@ def read_generation(body: bytes, content_type: str, *, chat: bool, card: ModelCa
         )
     if asked is not None and asked < 1:
         raise _out_of_range("max_tokens", asked, "must be at least 1")
-    prompt_tokens = _count_messages(prompt) if chat else _count_prompt(prompt, card)
-    _check_context(prompt_tokens, card)
-    room = card.max_model_len - prompt_tokens
-    limit = min(asked or (room if chat else _DEFAULT_COMPLETION_TOKENS), room)
-    stops_by_itself = not fields.get("ignore_eos", False) and limit > NATURAL_LENGTH
-    options = _stream_options(fields)
-    return Generation(
-        chat=chat,
-        model=str(model),
-        prompt_tokens=prompt_tokens,
-        output_tokens=NATURAL_LENGTH if stops_by_itself else limit,
-        ends_with="stop" if stops_by_itself else "length",
-        stream=bool(fields.get("stream", False)),
-        include_usage=bool(options.get("include_usage", False)),
-        usage_in_every_chunk=bool(options.get("continuous_usage_stats", False)),
-    )
+    return asked
+
+
+def _read_model(fields: dict[str, object], card: ModelCard) -> str:
+    model = fields.get("model") or card.names[0]
+    if not isinstance(model, str) or model not in card.names:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND,
+            f"The model `{model}` does not exist. Valid aliases: {', '.join(card.names)}.",
+            "NotFoundError",
+            "model",
+        )
+    return model
 
 
 def _read_object(body: bytes, content_type: str) -> dict[str, object]:

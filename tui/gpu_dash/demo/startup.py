@@ -109,8 +109,8 @@ def _distributed_stages(ranks: int) -> Iterator[Stage]:
 
 def _loading_stages(model: str, ranks: int) -> Iterator[Stage]:
     workers = [worker(rank, ranks) for rank in range(ranks)]
-    for worker in workers:
-        yield _stage(0.24, worker, "gpu_model_runner.py:5123", f"Starting to load model {model}...")
+    for each in workers:
+        yield _stage(0.24, each, "gpu_model_runner.py:5123", f"Starting to load model {model}...")
     for shard in range(_SHARDS + 1):
         yield Stage(0.26 + 0.3 * shard / _SHARDS, _shard_line(shard))
     yield Stage(0.56, lambda log: log.raw_error(""))
