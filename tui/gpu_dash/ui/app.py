@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from gpu_dash.model.commands import Command
 from gpu_dash.model.load import LoadState
+from gpu_dash.model.log import LogLine
 from gpu_dash.ui.feed import Feed, LinkState
 from gpu_dash.ui.help_text import help_rows
 from gpu_dash.ui.load_keys import (
@@ -25,11 +26,10 @@ from gpu_dash.ui.load_keys import (
     load_offer,
     stop_server_offer,
 )
-from gpu_dash.ui.log_book import kind_of, text_of
+from gpu_dash.ui.log_book import checks_of, kind_of, text_of
 from gpu_dash.ui.render.key_bar import key_bar
 from gpu_dash.ui.render.layout import Zoom
-from gpu_dash.ui.render.log_rows import wrapped
-from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.render.log_rows import entry_rows
 from gpu_dash.ui.render.timeaxis import WINDOWS_S
 from gpu_dash.ui.run import Left, LeftBy
 from gpu_dash.ui.screens.popup import Popup
@@ -279,29 +279,17 @@ class DashboardApp(App[None]):
 
     async def action_search(self) -> None:
         """Ask for a text to search."""
-        if self.query("#search"):
-            return
-        box = Input(value=self._pane.book.text, placeholder="search the log", id="search")
-        await self._dashboard.mount(box, before=self._dashboard.notice)
-        self._dashboard.notice.display = False
-        box.focus()
+        await self._dashboard.open_search()
 
-    @on(Input.Submitted, "#search")
+    @on(Input.Submitted)
     async def _search_for(self, event: Input.Submitted) -> None:
-        await event.input.remove()
-        self._dashboard.notice.display = True
-        self._pane.focus()
+        await self._dashboard.close_search()
         if not self._pane.search(event.value):
             self.say(f"nothing with “{event.value}” in the log that is held here")
 
     async def key_escape(self) -> None:
         """Close the search, or forget what was searched."""
-        box = self.query("#search")
-        if box:
-            await box.remove()
-            self._dashboard.notice.display = True
-            self._pane.focus()
-        else:
+        if not await self._dashboard.close_search():
             self._pane.search("")
 
     def action_match(self, step: int) -> None:
@@ -327,24 +315,14 @@ class DashboardApp(App[None]):
     @on(LogPane.Opened)
     def _open_line(self, event: LogPane.Opened) -> None:
         entry = event.entry
-        text = text_of(entry)
-        checks = [
-            finding.first_check
-            for finding in self._feed.store.findings
-            if finding.first_check and finding.line is not None
-            and finding.line == getattr(entry, "number", None)
-        ]  # fmt: skip
-
-        def rows(width: int) -> list[Row]:
-            shown = [Row([(part, Role.PLAIN)]) for part in wrapped(text, width)]
-            for check in checks:
-                shown += [Row(), Row([("check", Role.STRONG)])]
-                shown += [Row([(part, Role.PLAIN)]) for part in wrapped(check, width)]
-            return shown
-
-        number = getattr(entry, "number", None)
-        title = f"line {number:,}" if number is not None else "event"
-        self.push_screen(Popup(f"{title} {kind_of(entry)}".strip(), rows))
+        checks = checks_of(entry, self._feed.store.findings)
+        number = f"line {entry.number:,}" if isinstance(entry, LogLine) else "event"
+        self.push_screen(
+            Popup(
+                f"{number} {kind_of(entry)}".strip(),
+                lambda width: entry_rows(text_of(entry), checks, width),
+            )
+        )
 
     # -- replay --------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ _REPLAY = (
         ("< >", "slower, faster: ×1 ×2 ×4 ×8"),
     ),
 )
-_KEYS_WIDTH = 15
+_KEYS_WIDTH = 17
 
 
 def help_rows(width: int, *, replay: bool) -> list[Row]:

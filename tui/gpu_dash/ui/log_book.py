@@ -275,3 +275,16 @@ def _mark_text(mark: LogMark) -> str:
     if clock is not None:
         words.append(f"{clock:.0f} MHz")
     return "  ".join(word for word in words if word)
+
+
+def checks_of(entry: Entry, findings: Sequence[Finding]) -> list[str]:
+    """What to look at, in order, for an entry that a finding belongs to."""
+    if isinstance(entry, Gap):
+        return []
+    if isinstance(entry, LogMark):
+        belonging = [entry.event] if isinstance(entry.event, Finding) else []
+    else:
+        belonging = [finding for finding in findings if finding.line == entry.number][-1:]
+    return [
+        check for finding in belonging for check in (finding.first_check, *finding.checks) if check
+    ]

@@ -95,6 +95,15 @@ def log_title(book: LogBook, *, follows: bool, left: int, below: int, width: int
     return row.fit(width)
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """A text cut into rows of at most this many cells."""
+def entry_rows(text: str, checks: list[str], width: int) -> list[Row]:
+    """An entry in full, wrapped, with what to check."""
+    rows = [Row([(part, Role.PLAIN)]) for part in _wrapped(text, width)]
+    for number, check in enumerate(checks, start=1):
+        if number == 1:
+            rows += [Row(), Row([("check", Role.STRONG)])]
+        rows += [Row([(part, Role.PLAIN)]) for part in _wrapped(f"{number} {check}", width)]
+    return rows
+
+
+def _wrapped(text: str, width: int) -> list[str]:
     return list(chop_cells(clean(text), width)) or [""]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.widgets import Input
 
 from gpu_dash.ui.render.charts import Charts
 from gpu_dash.ui.render.gpu_table import gpu_rows
@@ -18,6 +19,7 @@ from gpu_dash.ui.render.server_line import server_rows
 from gpu_dash.ui.render.steps_table import steps_rows
 from gpu_dash.ui.view import View
 from gpu_dash.ui.widgets.log_pane import LogPane
+from gpu_dash.ui.widgets.painted import Painted
 from gpu_dash.ui.widgets.panel import Panel
 
 
@@ -72,6 +74,31 @@ class Dashboard(Vertical):
         for panel in (self._header, self._load, self._charts, self._play, self.notice, self._keys):
             panel.show(view, width)
         self.log_pane.show(view)
+
+    async def open_search(self) -> None:
+        """Ask for a text to search, in the place of the notice."""
+        if self.query("#search"):
+            return
+        prompt = Painted(id="search-sign")
+        box = Input(value=self.log_pane.book.text, placeholder="text in the log", id="search-text")
+        await self.mount(Horizontal(prompt, box, id="search"), before=self.notice)
+        prompt.paint([Row([("/", Role.KEY)])])
+        self.notice.display = False
+        self.screen.set_focus(box)
+
+    async def close_search(self) -> bool:
+        """Give the place back to the notice.
+
+        Returns:
+            whether there was one to close.
+        """
+        search = self.query("#search")
+        if not search:
+            return False
+        await search.remove()
+        self.notice.display = True
+        self.screen.set_focus(self.log_pane)
+        return True
 
     def _place(self, layout: Layout | None, height: int) -> None:
         self._too_small.place(0 if layout is not None else max(1, height))
