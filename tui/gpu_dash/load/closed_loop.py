@@ -84,6 +84,7 @@ class ClosedLoop:
         self._configured = frame
         self._bodies = RequestBodies(frame.target.model, frame.plan)
         self._next_request = max(self._next_request, frame.first_request)
+        self._transport_for(frame)  # made now, so that the first request need not wait for it
 
     def set_load(self, frame: SetLoad) -> None:
         """Begin a step; the one before sends nothing more."""

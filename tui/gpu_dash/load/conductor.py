@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from gpu_dash.load.protocol import Cancel, SetLoad, Window
 from gpu_dash.model.events import LoadChanged, StepBegan
-from gpu_dash.model.load import LoadMode, LoadPlan, LoadState
+from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, Slo
 
 LEAD_S = 0.05
 """A window that opens because the last request of the step before has ended opens so much later,
@@ -40,11 +40,13 @@ class StepFinished:
 
     step: int
     concurrency: int
-    opens_at: float | None
+    slo: Slo | None
+    was_open: bool
+    """Its window opened; else the load was changed before, and the step has no result."""
+    opened_at: float | None = None
     """When its window opened; ``None``: with its first request."""
-    closes_at: float | None
-    """When its window closed, the opening moment if it never opened; ``None``: with the last
-    token."""
+    closed_at: float | None = None
+    """When its window closed; ``None``: with its last token."""
 
 
 Output = SetLoad | Window | Cancel | LoadChanged | StepBegan | StepFinished
@@ -55,6 +57,7 @@ class _Step:
     number: int
     concurrency: int
     requests: int | None
+    plan: LoadPlan
     began_at: float
     opens_at: float | None = None
     """Known once it is decided."""
@@ -63,19 +66,29 @@ class _Step:
     first_sent_at: float | None = None
 
     def finished(self) -> StepFinished:
-        opens_at = None if self.requests is not None and self.is_open else self.opens_at
-        return StepFinished(self.number, self.concurrency, opens_at, self.closes_at)
+        return StepFinished(
+            step=self.number,
+            concurrency=self.concurrency,
+            slo=self.plan.slo,
+            was_open=self.is_open,
+            opened_at=self.opens_at if self.requests is None else None,
+            closed_at=self.closes_at,
+        )
 
 
 class Conductor:
-    """Decides; see the module's text for the rules."""
+    """Decides; see the module's text for the rules.
 
-    def __init__(self) -> None:
+    Args:
+        first_step: number of the first step; above 1 where a session goes on.
+    """
+
+    def __init__(self, first_step: int = 1) -> None:
         self._plan = LoadPlan()
         self._state = LoadState.IDLE
         self._mode = LoadMode.NONE
         self._ramp_index = 0
-        self._newest_step = 0
+        self._newest_step = first_step - 1
         self._current: _Step | None = None
         self._draining: dict[int, _Step] = {}
         """Steps that send nothing more and still have requests in flight."""
@@ -85,7 +98,7 @@ class Conductor:
 
     # -- what a person asks for ----------------------------------------------------------------
 
-    def set_plan(self, plan: LoadPlan, now: float) -> list[Output]:
+    def offer(self, plan: LoadPlan, now: float) -> list[Output]:
         """Take the plan that keys use until a ramp brings its own; only while nothing runs."""
         self._plan = plan
         self._changed(now)
@@ -189,13 +202,18 @@ class Conductor:
         """The plan of the steps that run, or would."""
         return self._plan
 
+    @property
+    def newest_step(self) -> int:
+        """Number of the step that began last."""
+        return self._newest_step
+
     def deadline(self) -> float | None:
         """The moment at which :meth:`poll` has something to do; ``None``: nothing is due."""
         current = self._current
         if current is None:
             return self._cancel_at
         if current.opens_at is None:
-            return current.began_at + self._plan.timeout_s
+            return current.began_at + current.plan.timeout_s
         return current.closes_at if current.is_open else current.opens_at
 
     def poll(self, now: float) -> list[Output]:
@@ -205,7 +223,7 @@ class Conductor:
     def _pass_time(self, now: float) -> list[Output]:
         current = self._current
         if current is not None:
-            if current.opens_at is None and now >= current.began_at + self._plan.timeout_s:
+            if current.opens_at is None and now >= current.began_at + current.plan.timeout_s:
                 self._decide_window(current, now + LEAD_S)
                 self._changed(now)
             opens_at = current.opens_at
@@ -224,7 +242,7 @@ class Conductor:
     def _begin_step(self, concurrency: int, now: float) -> None:
         self._newest_step += 1
         requests = self._plan.requests if self._mode is LoadMode.RAMP else None
-        step = _Step(self._newest_step, concurrency, requests, began_at=now)
+        step = _Step(self._newest_step, concurrency, requests, self._plan, began_at=now)
         self._current = step
         self._cancel_at = None
         # a window that is known goes first, so that no request ends before the worker knows it
@@ -238,8 +256,8 @@ class Conductor:
         if step.requests is not None:
             step.opens_at = step.began_at
         else:
-            step.opens_at = max(step.began_at + self._plan.warmup_s, earliest)
-            step.closes_at = step.opens_at + self._plan.step_s
+            step.opens_at = max(step.began_at + step.plan.warmup_s, earliest)
+            step.closes_at = step.opens_at + step.plan.step_s
         self._out.append(Window(step=step.number, opens_at=step.opens_at, closes_at=step.closes_at))
 
     def _open_window(self, step: _Step, at: float) -> None:
@@ -304,7 +322,7 @@ class Conductor:
             concurrency = current.concurrency
             opens_at, closes_at = current.opens_at, current.closes_at
             if opens_at is None:
-                opens_at = current.began_at + self._plan.warmup_s
+                opens_at = current.began_at + current.plan.warmup_s
         self._out.append(
             LoadChanged(
                 at=at,

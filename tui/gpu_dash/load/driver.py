@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from gpu_dash.load.check import check_plan, check_target
 from gpu_dash.load.child import WorkerChild
 from gpu_dash.load.conductor import Conductor, Output, StepFinished
-from gpu_dash.load.ledger import FinishedStep, Ledger
+from gpu_dash.load.ledger import FinishedStep as FinishedStep
+from gpu_dash.load.ledger import Ledger
 from gpu_dash.load.protocol import (
     Cancel,
     Configure,
@@ -43,14 +44,16 @@ _STOP_TIMEOUT_S = 5.0
 class LoadDriver:
     """Drives the load of one session, through a worker process of its own.
 
-    Give each session a driver: steps and requests are numbered from 1 in each. All methods belong
-    to the event loop's thread; events and finished steps are handed over from there.
+    Give each session a driver: steps and requests are numbered through a session. All methods
+    belong to the event loop's thread; events and finished steps are handed over from there.
 
     Args:
         on_event: takes ``LoadChanged``, ``LoadTick``, ``StepBegan``, ``RequestsEnded`` and, when
             the worker is lost, a ``Notice``.
-        on_step_finished: takes each step once all of its requests have ended.
+        on_step_finished: takes each step whose window opened, once all its requests have ended.
         clock: where the time comes from.
+        first_step: number of the first step; above 1 where another agent began the session.
+        first_request: number of the first request, likewise.
     """
 
     def __init__(
@@ -58,12 +61,15 @@ class LoadDriver:
         on_event: Callable[[Event], None],
         on_step_finished: Callable[[FinishedStep], None],
         clock: Clock | None = None,
+        *,
+        first_step: int = 1,
+        first_request: int = 1,
     ) -> None:
         self._on_event = on_event
         self._on_step_finished = on_step_finished
         self._clock = clock or SystemClock()
-        self._conductor = Conductor()
-        self._ledger = Ledger()
+        self._conductor = Conductor(first_step)
+        self._ledger = Ledger(first_request)
         self._target: Target | None = None
         self._child: WorkerChild | None = None
         self._configured: tuple[Target, LoadPlan] | None = None
@@ -82,13 +88,26 @@ class LoadDriver:
         """What the load does now."""
         return self._conductor.state
 
+    @property
+    def next_step(self) -> int:
+        """Number that the next step will have."""
+        return self._conductor.newest_step + 1
+
+    @property
+    def next_request(self) -> int:
+        """A number that no request has had."""
+        return self._ledger.next_request
+
     async def start(self) -> None:
         """Start the worker ahead of the first request, and wait until it is up.
 
         Raises:
             AgentError: it does not come up.
         """
-        self._ensure_child()
+        if self._target is None:
+            self._ensure_child()
+        else:
+            self._configure(self._conductor.plan)
         try:
             await asyncio.wait_for(self._settled.wait(), _READY_TIMEOUT_S)
         except TimeoutError:
@@ -108,8 +127,8 @@ class LoadDriver:
         check_target(target)
         self._target = target
 
-    def set_plan(self, plan: LoadPlan) -> None:
-        """Say what keys use until a ramp brings its own plan.
+    def offer(self, plan: LoadPlan) -> None:
+        """Say what keys use, and which ramp a key would start, until a ramp brings its own plan.
 
         Raises:
             UsageError: the plan cannot be run, or the load runs.
@@ -117,13 +136,13 @@ class LoadDriver:
         check_plan(plan)
         if self.state is not LoadState.IDLE:
             raise UsageError("the load runs; stop it before its plan is changed")
-        self._apply(self._conductor.set_plan(plan, self._clock.monotonic()))
+        self._apply(self._conductor.offer(plan, self._clock.monotonic()))
 
     def start_ramp(self, plan: LoadPlan | None = None) -> None:
         """Begin a ramp at its first step, whatever runs now.
 
         Args:
-            plan: the ramp; the one that was set last if left out.
+            plan: the ramp; the one that was offered, or ran last, if left out.
 
         Raises:
             UsageError: the plan cannot be run, or there is no target.
@@ -250,11 +269,9 @@ class LoadDriver:
                 if self._child is not None:
                     self._child.send(output)
             case StepFinished():
-                self._on_step_finished(
-                    self._ledger.finish(
-                        output.step, output.concurrency, output.opens_at, output.closes_at
-                    )
-                )
+                step = self._ledger.finish(output, self._clock.monotonic())
+                if step is not None:
+                    self._on_step_finished(step)
             case LoadChanged() | StepBegan():
                 self._on_event(output)
 

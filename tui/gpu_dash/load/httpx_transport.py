@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio.lowlevel
 import httpx
 
 from gpu_dash.load.transport import ResponseSink, TransportError
@@ -19,6 +20,11 @@ _KEEP_ALIVE_S = 3.0
 """An idle connection is not used again after this; uvicorn, and so vLLM, drops it after 5 s."""
 _LINGER_S = 0.25
 """How long the end of the body may follow the last event before the connection is given up."""
+
+
+async def load_ahead() -> None:
+    """Load what httpx otherwise loads during the first request (50 ms)."""
+    await anyio.lowlevel.checkpoint()
 
 
 class HttpxTransport:

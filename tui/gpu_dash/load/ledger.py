@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpu_dash.load.conductor import StepFinished
 from gpu_dash.load.protocol import StartedRequest
 from gpu_dash.model.histogram import Histogram
-from gpu_dash.model.load import Outcome, RequestRecord
+from gpu_dash.model.load import Outcome, RequestRecord, Slo
 
 
 @dataclass(frozen=True)
@@ -16,31 +17,18 @@ class FinishedStep:
 
     step: int
     concurrency: int
-    opens_at: float
+    slo: Slo | None
+    """What its requests had to meet."""
+    opened_at: float
     """Monotonic moment at which its window opened."""
-    closes_at: float
-    """Monotonic moment at which its window closed. Not after ``opens_at`` when the load was
-    changed before the window opened: such a step has no result."""
-    first_sent_at: float | None
-    """Its first send; ``None``: it sent nothing."""
-    last_token_at: float | None
-    """Its last token, in the window or not; ``None``: no token came."""
+    closed_at: float
+    """Monotonic moment at which its window closed."""
+    ended_at: float
+    """Monotonic moment at which the last of its requests was known to have ended."""
     requests: tuple[RequestRecord, ...]
     """All of its requests, in the order in which they ended."""
     gaps: dict[int, int]
     """Gaps between the tokens of the counted ones: bucket of the histogram to count."""
-
-    @property
-    def duration_s(self) -> float:
-        """Length of the window; 0 if it never opened."""
-        return max(0.0, self.closes_at - self.opens_at)
-
-    @property
-    def elapsed_s(self) -> float:
-        """From the first send to the last token, start and tail included."""
-        if self.first_sent_at is None or self.last_token_at is None:
-            return 0.0
-        return self.last_token_at - self.first_sent_at
 
 
 @dataclass
@@ -50,12 +38,16 @@ class _OpenStep:
 
 
 class Ledger:
-    """Keeps what the worker reports until a step has finished."""
+    """Keeps what the worker reports until a step has finished.
 
-    def __init__(self) -> None:
+    Args:
+        first_request: number of the first request; above 1 where a session goes on.
+    """
+
+    def __init__(self, first_request: int = 1) -> None:
         self._steps: dict[int, _OpenStep] = {}
         self._open: dict[int, StartedRequest] = {}
-        self.next_request = 1
+        self.next_request = first_request
         """A number that no request has had."""
 
     def start(self, requests: Iterable[StartedRequest]) -> None:
@@ -94,34 +86,28 @@ class Ledger:
             self.end(step, records, {})
         return ended
 
-    def finish(
-        self, step: int, concurrency: int, opens_at: float | None, closes_at: float | None
-    ) -> FinishedStep:
+    def finish(self, finished: StepFinished, now: float) -> FinishedStep | None:
         """Close the books of a step.
 
-        Args:
-            step: its number.
-            concurrency: what was asked for.
-            opens_at: when its window opened; ``None``: with its first request.
-            closes_at: when its window closed; ``None``: with its last token.
+        Returns:
+            The step; ``None`` if it has no result, because its window never opened or it sent
+            nothing.
         """
-        entry = self._steps.pop(step, _OpenStep())
-        first_sent_at = min((record.sent for record in entry.requests), default=None)
-        last_token_at = max(
-            (record.sent + record.e2e_s for record in entry.requests if record.e2e_s is not None),
-            default=None,
-        )
-        if opens_at is None:
-            opens_at = first_sent_at if first_sent_at is not None else closes_at or 0.0
-        if closes_at is None:
-            closes_at = last_token_at if last_token_at is not None else opens_at
+        entry = self._steps.pop(finished.step, None)
+        if entry is None or not finished.was_open:
+            return None
+        opened_at, closed_at = finished.opened_at, finished.closed_at
+        if opened_at is None:
+            opened_at = min(record.sent for record in entry.requests)
+        if closed_at is None:
+            closed_at = max(record.sent + (record.e2e_s or 0.0) for record in entry.requests)
         return FinishedStep(
-            step=step,
-            concurrency=concurrency,
-            opens_at=opens_at,
-            closes_at=closes_at,
-            first_sent_at=first_sent_at,
-            last_token_at=last_token_at,
+            step=finished.step,
+            concurrency=finished.concurrency,
+            slo=finished.slo,
+            opened_at=opened_at,
+            closed_at=max(opened_at, closed_at),
+            ended_at=now,
             requests=tuple(entry.requests),
             gaps=entry.gaps.counts,
         )

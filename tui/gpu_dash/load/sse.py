@@ -125,6 +125,7 @@ class EventReader:
             self._read_data(value.strip(), at, events)
         elif field == b"event":
             self._name = value.strip().decode(errors="replace")
+            self._name_is_told = False
         elif field == b"error" and colon:
             self._name = "error"
             self._read_data(value.strip(), at, events)

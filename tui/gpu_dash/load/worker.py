@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from gpu_dash.load.closed_loop import ClosedLoop
-from gpu_dash.load.httpx_transport import HttpxTransport
+from gpu_dash.load.httpx_transport import HttpxTransport, load_ahead
 from gpu_dash.load.outbox import Outbox
 from gpu_dash.load.protocol import (
     Cancel,
@@ -71,6 +71,7 @@ async def _serve(stdin: BinaryIO, stdout: BinaryIO, open_files: int) -> None:
 
     outbox = Outbox(send)
     pulse = Pulse()
+    await load_ahead()
     send(WorkerReady(pid=os.getpid(), open_files=open_files))
     async with asyncio.TaskGroup() as tasks:
         load = ClosedLoop(tasks, outbox, pulse, HttpxTransport)
