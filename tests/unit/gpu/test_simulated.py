@@ -13,7 +13,7 @@ import pytest
 
 from gpu_dash.gpu.simulated import PATIENCE_S, SimulatedBackend
 from gpu_dash.model.gpu import GpuVendor
-from tests.unit.gpu.clocks import ManualClock
+from tests.fakes.clock import ManualClock
 
 
 class Server:
@@ -86,11 +86,6 @@ def card(gpu: int, *, lost: bool = False, **sample: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def server() -> Iterator[Server]:
     with serving() as running:
         yield running
@@ -142,7 +137,7 @@ def test_cards_cool_down_after_their_server(clock: ManualClock) -> None:
         backend.sweep()
     temperatures, energies = [], []
     for _ in range(3):
-        clock.at += 10
+        clock.advance(10)
         (reading,) = backend.sweep().readings
         assert reading.sample.temperature_celsius is not None
         temperatures.append(reading.sample.temperature_celsius)
@@ -183,9 +178,9 @@ def test_a_server_that_is_slow_is_waited_for_and_then_given_up(
     backend = opened(server.url, clock)
     backend.sweep()
     server.delay.clear()
-    clock.at += PATIENCE_S / 2
+    clock.advance(PATIENCE_S / 2)
     assert backend.sweep().readings == ()
-    clock.at += PATIENCE_S
+    clock.advance(PATIENCE_S)
     (reading,) = backend.sweep().readings
     assert reading.sample.power_watts == 70
 

@@ -20,7 +20,6 @@ _OLDER_OR_NEWER = {
     # the first is deprecated and goes with CUDA 14, the second came with driver 570
     "nvmlDeviceGetTemperature": "nvmlDeviceGetTemperatureV",
 }
-_SENTINELS = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
 
 _WHAT_TO_DO = {
     "LIBRARY_NOT_FOUND": (
@@ -91,15 +90,13 @@ class NvmlDriver:
             raise self._meaning(name, code, error) from error
 
     def number(self, name: str, *arguments: Any, scale: float = 1.0) -> float | None:
-        """Call a function that gives one number, divided by ``scale``.
-
-        A sensor that has no value at the moment answers with all ones: ``None``.
+        """Call a function that gives one number, divided by ``scale``; see :func:`known`.
 
         Raises:
             NotOffered: as :meth:`call`, which names the others too.
         """
-        value = self.call(name, *arguments)
-        return None if value in _SENTINELS else value / scale
+        value = known(self.call(name, *arguments))
+        return None if value is None else value / scale
 
     def check_field(self, answer: int, name: str) -> None:
         """Raise what a field's own answer in a batch of field values means."""
@@ -124,3 +121,8 @@ class NvmlDriver:
         if code == "GPU_IS_LOST":
             return CardLost(self.explain(error))
         return ReadFailed(self.explain(error))
+
+
+def known(value: float) -> float | None:
+    """The value, unless it is all ones: what a sensor says that has none at the moment."""
+    return None if value in (0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF) else value

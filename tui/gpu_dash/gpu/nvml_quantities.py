@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_dash.gpu.backend import ThrottleCounters
 from gpu_dash.gpu.card import COUNTERS, NotOffered, Quantity
-from gpu_dash.gpu.nvml_driver import NvmlDriver
+from gpu_dash.gpu.nvml_driver import NvmlDriver, known
 from gpu_dash.gpu.reasons import throttle_reasons
 
 NO_SENSOR_CELSIUS = 255
@@ -55,7 +55,7 @@ def slow_quantities(driver: NvmlDriver, handle: Any, *, has_limits: bool) -> lis
 
     def utilization() -> Mapping[str, Any]:
         rates = driver.call("nvmlDeviceGetUtilizationRates", handle)
-        return {"utilization_percent": float(rates.gpu)}
+        return {"utilization_percent": known(rates.gpu)}
 
     quantities = [
         Quantity("nvmlDeviceGetUtilizationRates", utilization),
@@ -148,5 +148,7 @@ class _Fields:
             except NotOffered:
                 self._fields.remove(answer.fieldId)
                 continue
-            values[answer.fieldId] = float(getattr(answer.value, _VALUE_OF_TYPE[answer.valueType]))
+            value = known(getattr(answer.value, _VALUE_OF_TYPE[answer.valueType]))
+            if value is not None:
+                values[answer.fieldId] = value
         return values

@@ -1,0 +1,307 @@
+"""The sampler on the scripted driver, through the real nvidia-ml-py, in a real child process."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from gpu_dash.gpu.child import sampler_command
+from gpu_dash.gpu.protocol import GpuEvent
+from gpu_dash.model.events import (
+    Finding,
+    GpuReadFailed,
+    GpuSamples,
+    GpuSourceChanged,
+    ThrottleBegan,
+    ThrottleEnded,
+)
+from gpu_dash.model.frames import FrameDecoder
+from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
+from gpu_dash.model.log import Severity
+from tests.fakes.nvml.scene import NvmlScene
+from tests.integration.sampler_run import SamplerRun
+
+pytest_plugins = ["tests.fakes.nvml.fixture"]
+
+BUSY = """
+*.util 95
+*.temp 61
+*.power_mw 560000
+*.sm_mhz 1950
+*.reasons 0
+*.mem_used 130000000000
+"""
+SCENE = f"""{BUSY}
+3.temp 93
+3.sm_mhz 1005
+3.reasons 0x60
+5.power_mw 699500
+5.reasons 0x4
+"""
+
+
+def once(scene: NvmlScene, source: str = "nvml") -> tuple[int, list[GpuEvent]]:
+    """Exit code and events of one sweep."""
+    done = subprocess.run(
+        sampler_command(source, None, once=True),
+        env=scene.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=20,
+    )
+    decoder: FrameDecoder[GpuEvent] = FrameDecoder(GpuEvent)
+    return done.returncode, list(decoder.feed(done.stdout))
+
+
+def samples_of(events: list[GpuEvent]) -> dict[int, GpuSample]:
+    (samples,) = (event for event in events if isinstance(event, GpuSamples))
+    return {sample.gpu: sample for sample in samples.samples}
+
+
+def test_one_sweep_has_every_field_of_eight_cards(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(f"{BUSY}\n*.name NVIDIA \x1b[31mH200\n*.energy_mj 5000\n*.temp_mem 70")
+    code, events = once(nvml_scene)
+    assert code == 0
+    source = events[0]
+    assert isinstance(source, GpuSourceChanged)
+    assert (source.source, source.state, source.detail) == ("nvml", GpuSourceState.LIVE, "")
+    assert [info.gpu for info in source.gpus] == list(range(8))
+    assert source.gpus[1] == GpuInfo(
+        gpu=1,
+        name="NVIDIA H200",
+        uuid="GPU-fa4e0000-0000-4000-8000-000000000001",
+        pci_bus_id="0000:91:00.0",
+        max_operating_temperature_celsius=87,
+        slowdown_temperature_celsius=89,
+        shutdown_temperature_celsius=95,
+        power_limit_default_watts=700,
+        power_limit_min_watts=200,
+        power_limit_max_watts=700,
+        sm_clock_max_mhz=1980,
+        memory_clock_max_mhz=3201,
+        memory_total_bytes=150754820096,
+    )
+    assert samples_of(events)[7] == GpuSample(
+        gpu=7,
+        temperature_celsius=61,
+        memory_temperature_celsius=70,
+        headroom_celsius=26,
+        power_watts=560,
+        power_limit_watts=700,
+        energy_joules=5,
+        sm_clock_mhz=1950,
+        memory_clock_mhz=3201,
+        utilization_percent=95,
+        memory_used_bytes=130000000000,
+        memory_total_bytes=150754820096,
+        throttle_thermal_s=0,
+        throttle_power_s=0,
+    )
+
+
+def test_heat_and_a_mere_power_cap_are_told_apart(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(SCENE)
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        began = run.wait(ThrottleBegan)
+        assert (began.gpu, began.kind) == (3, ThrottleKind.THERMAL)
+        assert began.reasons == ("sw_thermal", "hw_thermal")
+        assert (began.temperature_celsius, began.sm_clock_mhz) == (93, 1005)
+        capped = run.sample(5)
+        assert capped.throttle_reasons == ("sw_power_cap",)
+        assert capped.power_watts == 699.5
+        assert run.sample(3).headroom_celsius == -6
+
+        nvml_scene.write(BUSY)
+        ended = run.wait(ThrottleEnded)
+        assert (ended.gpu, ended.began_at) == (3, began.at)
+        assert (ended.peak_temperature_celsius, ended.lowest_sm_clock_mhz) == (93, 1005)
+        throttled = {event.gpu for event in run.events if isinstance(event, ThrottleBegan)}
+        assert throttled == {3}
+
+
+def test_a_throttle_between_two_samples_is_found_in_the_counters(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(BUSY)
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.wait(GpuSamples)
+        nvml_scene.write(f"{BUSY}\n6.power_brake_ns 40000000\n2.hw_thermal_ns 30000000")
+        brake = run.wait(ThrottleBegan, lambda event: event.gpu == 6)
+        heat = run.wait(ThrottleBegan, lambda event: event.gpu == 2)
+        assert (brake.kind, heat.kind) == (ThrottleKind.POWER_BRAKE, ThrottleKind.THERMAL)
+        ended = run.wait(ThrottleEnded, lambda event: event.gpu == 2)
+        assert ended.at - ended.began_at == pytest.approx(0.03)
+        assert run.sample(2).throttle_thermal_s == pytest.approx(0.03)
+        assert run.sample(6).throttle_power_s == pytest.approx(0.04)
+
+
+def test_a_lost_card_leaves_the_others_live(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(BUSY)
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.sample(4)
+        nvml_scene.write(f"{BUSY}\n4.err.* GPU_IS_LOST")
+        lost = run.wait(GpuReadFailed)
+        assert (lost.gpu, lost.lost) == (4, True)
+        assert "GPU is lost" in lost.error
+        for _ in range(3):
+            event = run.wait(GpuSamples, after=len(run.events))
+            assert [sample.gpu for sample in event.samples] == [0, 1, 2, 3, 5, 6, 7]
+        assert len([event for event in run.events if isinstance(event, GpuReadFailed)]) == 1
+
+
+def test_a_card_that_is_lost_from_the_start_is_listed(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 2\n1.err.* GPU_IS_LOST")
+    code, events = once(nvml_scene)
+    assert code == 0
+    source, lost, samples = events
+    assert isinstance(source, GpuSourceChanged)
+    assert [info.name for info in source.gpus] == ["NVIDIA H200", "GPU 1"]
+    assert isinstance(lost, GpuReadFailed)
+    assert (lost.gpu, lost.lost) == (1, True)
+    assert isinstance(samples, GpuSamples)
+
+
+def test_what_a_card_does_not_offer_is_none_and_no_failure(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(
+        "0.temp_mem -1\n1.util -1\n2.energy_mj -1\n3.mem_total -1\n4.sw_power_cap_ns -1"
+    )
+    _, events = once(nvml_scene)
+    samples = samples_of(events)
+    assert samples[0].memory_temperature_celsius is None
+    assert samples[1].utilization_percent is None
+    assert samples[2].energy_joules is None
+    assert samples[3].memory_used_bytes is None
+    assert samples[4].throttle_power_s == 0
+    assert not any(isinstance(event, GpuReadFailed) for event in events)
+
+
+@pytest.mark.parametrize("sentinel", ["*.temp_mem 255", "*.temp_mem 4294967295"])
+def test_a_sensor_that_is_not_there_is_none(nvml_scene: NvmlScene, sentinel: str) -> None:
+    nvml_scene.write(f"gpus 1\n{sentinel}\n0.power_mw 4294967295")
+    _, events = once(nvml_scene)
+    (sample,) = samples_of(events).values()
+    assert (sample.memory_temperature_celsius, sample.power_watts) == (None, None)
+    assert sample.temperature_celsius == 36
+
+
+def test_an_older_driver_is_read_by_its_older_calls(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(
+        f"""{SCENE}
+        *.err.nvmlDeviceGetCurrentClocksEventReasons FUNCTION_NOT_FOUND
+        *.err.nvmlDeviceGetMemoryInfo_v2 FUNCTION_NOT_FOUND
+        *.sw_thermal_ns -1
+        *.hw_thermal_ns -1
+        *.power_brake_ns -1
+        """
+    )
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        sample = run.sample(3)
+        assert sample.throttle_reasons == ("sw_thermal", "hw_thermal")
+        assert sample.memory_used_bytes == 130000000000 + 641335296
+        nvml_scene.write(f"{BUSY}\n1.thermal_violation_ns 20000000")
+        began = run.wait(ThrottleBegan, lambda event: event.gpu == 1)
+        assert (began.kind, began.reasons) == (ThrottleKind.THERMAL, ("thermal",))
+        assert not any(isinstance(event, GpuReadFailed) for event in run.events)
+
+
+def test_a_newer_driver_without_the_old_calls_is_read_too(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(
+        """gpus 1
+        *.err.nvmlDeviceGetTemperature FUNCTION_NOT_FOUND
+        *.err.nvmlDeviceGetTemperatureThreshold NOT_SUPPORTED
+        *.margin 23
+        """
+    )
+    _, events = once(nvml_scene)
+    (sample,) = samples_of(events).values()
+    assert (sample.temperature_celsius, sample.headroom_celsius) == (36, 23)
+
+
+def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 2\n1.err.nvmlDeviceGetPowerUsage NO_PERMISSION")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        failed = run.wait(GpuReadFailed)
+        assert (failed.gpu, failed.call) == (1, "nvmlDeviceGetPowerUsage")
+        assert "Insufficient Permissions" in failed.error
+        assert not failed.lost
+        for _ in range(3):
+            sample = run.sample(1)
+            assert (sample.power_watts, sample.temperature_celsius) == (None, 36)
+        nvml_scene.write("gpus 2")
+        run.sample(1, lambda sample: sample.power_watts is not None)
+        assert len([event for event in run.events if isinstance(event, GpuReadFailed)]) == 1
+
+
+def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("event 1 2 xid 31")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.wait(GpuSamples)
+        nvml_scene.write("event 1 2 xid 31\nevent 2 5 xid 79")
+        finding = run.wait(Finding)
+        assert (finding.kind, finding.source, finding.subject) == ("xid", "gpu", "gpu:5")
+        assert finding.severity is Severity.CRITICAL
+        assert finding.message == "XID 79: GPU has fallen off the bus"
+        assert "power cables" in finding.first_check
+
+
+@pytest.mark.parametrize(
+    ("scenario", "source", "state", "words"),
+    [
+        ("*.err.nvmlInit* DRIVER_NOT_LOADED", "auto", "none", ["Driver Not Loaded", "modprobe"]),
+        ("*.err.nvmlInit* DRIVER_NOT_LOADED", "nvml", "failed", ["Driver Not Loaded", "modprobe"]),
+        ("*.err.nvmlInit* LIB_RM_VERSION_MISMATCH", "auto", "failed", ["mismatch", "reboot"]),
+        ("*.err.nvmlInit* NO_PERMISSION", "nvml", "failed", ["Permissions", "/dev/nvidia"]),
+        ("*.err.nvmlInit* UNKNOWN", "nvml", "failed", ["Unknown Error", "container"]),
+        ("gpus 0", "auto", "none", ["finds no card"]),
+        ("gpus 2\n*.err.* GPU_IS_LOST", "nvml", "failed", ["none of the host's 2 cards", "lost"]),
+    ],
+)
+def test_a_source_that_does_not_open_says_why_and_what_to_do(
+    nvml_scene: NvmlScene, scenario: str, source: str, state: str, words: list[str]
+) -> None:
+    nvml_scene.write(scenario)
+    code, (event,) = once(nvml_scene, source)
+    assert code != 0
+    assert isinstance(event, GpuSourceChanged)
+    assert event.state == state
+    for word in words:
+        assert word in event.detail
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("*.err.* UNINITIALIZED", "unloaded or restarted"),
+        ("*.err.* UNKNOWN", "no card answers any more: nvmlDeviceGetTemperature: Unknown Error"),
+    ],
+)
+def test_a_driver_that_goes_away_is_told_in_words(
+    nvml_scene: NvmlScene, scenario: str, words: str
+) -> None:
+    nvml_scene.write("gpus 2")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.wait(GpuSamples)
+        nvml_scene.write(f"gpus 2\n{scenario}")
+        gone = run.wait(GpuSourceChanged, lambda event: event.state is GpuSourceState.FAILED)
+        assert words in gone.detail
+        assert run.process.wait(10) != 0
+
+
+def test_what_the_library_prints_does_not_reach_the_frames(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 1\n*.say.nvmlDeviceGetTemperature noise from the driver")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        for _ in range(3):
+            assert run.sample(0).temperature_celsius == 36
+
+
+def test_the_sampler_ends_with_its_agent_also_inside_a_call(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 1")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.sample(0)
+        nvml_scene.write("gpus 1\n*.delay_us.nvmlDeviceGetTemperature 60000000")
+        before = len(run.events)
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.process.wait(0.4)
+        assert len(run.events) - before <= 2  # it hangs
+        run.close_stdin()
+        assert run.process.wait(5) == 0
