@@ -32,9 +32,25 @@ class Hub:
         self.seq = 0
         self._listeners: list[Callable[[Event], None]] = []
         self._viewers: list[Viewer] = []
+        self._waiting: collections.deque[Event] = collections.deque()
+        self._is_publishing = False
 
     def publish(self, event: Event) -> None:
-        """Give an event its place in the one order and hand it on."""
+        """Give an event its place in the one order and hand it on.
+
+        What a listener publishes while it hears of an event comes after that event, for all.
+        """
+        self._waiting.append(event)
+        if self._is_publishing:
+            return
+        self._is_publishing = True
+        try:
+            while self._waiting:
+                self._publish(self._waiting.popleft())
+        finally:
+            self._is_publishing = False
+
+    def _publish(self, event: Event) -> None:
         if isinstance(event, LogLines) and len(event.lines) > BURST_LINES:
             event = thin_out(event)
         self.seq += 1

@@ -75,6 +75,7 @@ class Session:
         handle: what is supervised.
         api_key: in memory only.
         meta: the head of ``session.toml``.
+        ramp_when_ready: begin the ramp as soon as the server is ready.
     """
 
     def __init__(
@@ -85,11 +86,14 @@ class Session:
         handle: ServerHandle,
         api_key: str | None,
         meta: SessionMeta,
+        *,
+        ramp_when_ready: bool = False,
     ) -> None:
         self._hub = hub
         self._clock = clock
         self._begun = begun
         self._handle = handle
+        self._ramp_when_ready = ramp_when_ready
         self.folder = Path(begun.folder)
         self.has_ended = False
         self._ended = asyncio.Event()
@@ -184,7 +188,10 @@ class Session:
                 recorder.record(event)
             await asyncio.to_thread(recorder.close)
             raise
-        return cls(hub, clock, begun, handle, line.api_key, meta)
+        return cls(
+            *(hub, clock, begun, handle, line.api_key, meta),
+            ramp_when_ready=command.ramp_when_ready,
+        )
 
     @classmethod
     async def watch(
@@ -408,6 +415,13 @@ class Session:
         """Every event of the hub, the sampler's too, while this session goes on."""
         self._steps.take(event)
         self._recorder.record(event)
+        if (
+            self._ramp_when_ready
+            and isinstance(event, ServerChanged)
+            and event.status.state is ServerState.READY
+        ):
+            self._ramp_when_ready = False
+            self._load.start_ramp(self._begun.plan)
 
     def _batch_arrived(self, batch: Batch) -> None:
         """From the follower's thread."""

@@ -17,7 +17,7 @@ from gpu_dash.agent.service import Service
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.progress import Progress
 from gpu_dash.model.commands import Command, Launch, StartRamp, StopLoad, Watch
-from gpu_dash.model.errors import AgentError, GpuDashError, ServerError
+from gpu_dash.model.errors import AgentError, CommandRefused, ServerError
 from gpu_dash.model.events import (
     Event,
     LoadChanged,
@@ -188,14 +188,6 @@ class RunJob:
             click.echo(f"{condition.name:<20} {word:<11} {condition.detail}")
         click.echo(f"knee: {knee if knee is not None else 'none, it never flattened'}")
         click.echo(f"verdict: {'passed' if verdict.passed else 'FAILED'}; session: {folder}")
-
-
-class CommandRefused(GpuDashError):
-    """The agent's refusal, with the exit code that it named."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 def _step_line(result: StepResult) -> str:

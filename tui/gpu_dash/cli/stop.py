@@ -12,7 +12,7 @@ from gpu_dash.agent.home import MAIN, AgentHome, all_homes
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.agent.state_file import load_state
 from gpu_dash.model.commands import StopAgent, StopServer
-from gpu_dash.model.errors import AgentError, UsageError
+from gpu_dash.model.errors import AgentError, CommandRefused
 
 STOP_S = 300.0
 """A stop may wait for the server's own time of grace."""
@@ -54,7 +54,7 @@ async def _stop(home: AgentHome, what: str) -> None:
     finally:
         await connection.close()
     if not reply.ok:
-        raise UsageError(f"{home.name}: {reply.error}")
+        raise CommandRefused(f"{home.name}: {reply.error}", reply.exit_code)
     if what == "server":
         click.echo(f"{home.name}: the server is stopped, the agent goes on")
         return

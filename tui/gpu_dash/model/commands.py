@@ -33,7 +33,10 @@ class Launch(_Asks, frozen=True, kw_only=True):
     session_folder: str | None = None
     """Absolute path of a new or empty folder; the agent's own sessions folder if left out."""
     gpu_source: str | None = None
+    ramp_when_ready: bool = False
+    """Begin the ramp as soon as the server is ready."""
     force: bool = False
+    """Launch although the pre-flight says no."""
 
 
 class Watch(_Asks, frozen=True, kw_only=True):

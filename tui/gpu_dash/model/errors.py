@@ -8,7 +8,8 @@
      ├─ ServerError       the server or endpoint failed          exit 3
      ├─ GpuSourceError    no usable GPU source                   exit 4
      ├─ RecordError       a session folder or file               exit 2
-     └─ AgentError        the agent cannot be reached or refused exit 2
+     ├─ AgentError        the agent cannot be reached           exit 2
+     └─ CommandRefused    the agent did not take a command      exit as it says
 
 Each message is one line that says what, where and what to do; a command prints it and leaves
 with the class's ``exit_code``.
@@ -48,4 +49,12 @@ class RecordError(GpuDashError):
 
 
 class AgentError(GpuDashError):
-    """The agent cannot be reached, speaks another protocol, or refused a command."""
+    """The agent cannot be reached, or speaks another protocol."""
+
+
+class CommandRefused(GpuDashError):
+    """The agent did not take a command; it says what a command line should leave with."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -75,6 +75,11 @@ def load_profile(name_or_path: str) -> Profile:
     return read_profile(path)
 
 
+def load_packaged_profile(name: str) -> Profile:
+    """A profile that comes with gpu-dash, whatever the user has of that name."""
+    return read_profile(package_profiles_folder() / f"{name}.toml")
+
+
 def read_profile(path: Path) -> Profile:
     """Read and check one file, wherever it lies.
 

@@ -1,0 +1,17 @@
+"""``gpu-dash replay SESSION``: the dashboard on a recorded session."""
+
+from __future__ import annotations
+
+import click
+
+from gpu_dash.cli.screen import exit_code, show
+from gpu_dash.record.folder import find_session
+from gpu_dash.record.replay import Replay
+from gpu_dash.ui.replay_feed import ReplayFeed
+
+
+@click.command("replay")
+@click.argument("session")
+def command(session: str) -> int:
+    """Play SESSION: a name, the head of one, a folder, or `last`."""
+    return exit_code(show(ReplayFeed(Replay.load(find_session(session)))))
