@@ -1,0 +1,281 @@
+"""CUDA and HIP at work: faults of kernels, drivers that do not fit, cards that are not seen."""
+
+from __future__ import annotations
+
+from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, When, voices
+from gpu_dash.model.log import Severity
+
+_SAID = voices(Voice.RAW, Voice.FAILURE, Voice.WARNING)
+_NOTED = voices(Voice.RAW, Voice.FAILURE, Voice.WARNING, Voice.NOTE)
+
+RULES = (
+    Rule(
+        "fabric_manager",
+        ("system not yet initialized", "Error 802", "cudaErrorSystemNotReady"),
+        voices=_SAID,
+        matches=(
+            "torch.AcceleratorError: CUDA error: system not yet initialized",
+            "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda "
+            "functions before calling NumCudaDevices() that might have already set an error? Error "
+            "802: system not yet initialized",
+        ),
+        rejects=("RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 804: forward",),
+    ),
+    Rule(
+        "hip_no_binary",
+        (
+            "hipErrorNoBinaryForGpu",
+            "HIP error: no kernel image",
+            "HIP error: invalid device function",
+            "hipErrorInvalidDeviceFunction",
+            "hipErrorInvalidImage",
+            "No compatible code objects found for",
+            "Unable to find code object",
+            "TensileLibrary",
+            "for GPU arch : gfx",
+        ),
+        unless=r"^:[1-9]:",
+        matches=(
+            "RuntimeError: HIP error: no kernel image is available for execution on the device",
+            '"hipErrorNoBinaryForGpu: Unable to find code object for all current devices!"',
+            "rocBLAS error: Cannot read /opt/rocm/lib/library/TensileLibrary.dat: No such file or "
+            "directory for GPU arch : gfx1036",
+        ),
+        rejects=(
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        ),
+    ),
+    Rule(
+        "illegal_access",
+        (
+            "an illegal memory access was encountered",
+            "an illegal instruction was encountered",
+            "misaligned address",
+            "unspecified launch failure",
+            "device-side assert triggered",
+            "Memory access fault by GPU",
+            "invalid program counter",
+            "cudaErrorIllegalAddress",
+            "cudaErrorLaunchFailure",
+            "CUBLAS_STATUS_EXECUTION_FAILED",
+            "CUDNN_STATUS_EXECUTION_FAILED",
+        ),
+        values=r"GPU node-(?P<node>\d+)",
+        cases=(
+            Case(
+                "HIP|Memory access fault",
+                "another attention backend, AITER off, another ROCm version; amdgpu in the kernel "
+                "log",
+            ),
+            Case(
+                "device-side assert",
+                "an index out of range: tokenizer and vocabulary against the model; "
+                "CUDA_LAUNCH_BLOCKING=1 to see the kernel",
+            ),
+        ),
+        matches=(
+            "[rank1]:[E109 08:01:10.1 ProcessGroupNCCL.cpp:1895] [PG ID 2 PG GUID 3 Rank 1] "
+            "Process group watchdog thread terminated with exception: CUDA error: an illegal "
+            "memory access was encountered",
+            "torch.AcceleratorError: CUDA error: unspecified launch failure",
+            "Memory access fault by GPU node-4 (Agent handle: 0x5635e3db2590) on address "
+            "0x7f189722f000. Reason: Page not present or supervisor privilege.",
+        ),
+        rejects=(
+            "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+            "stacktrace below might be incorrect.",
+        ),
+    ),
+    Rule(
+        "driver_mismatch",
+        (
+            "NVIDIA driver on your system is too old",
+            "driver version is insufficient",
+            "Error 803",
+            "Error 804",
+            "forward compatibility was attempted",
+            "unsupported display driver / cuda driver combination",
+            "no kernel image is available",
+            "unsupported toolchain",
+            "CUDA error: invalid device function",
+            "Driver/library version mismatch",
+            "is not compatible with the current PyTorch installation",
+            "nvrtc: error: invalid value for --gpu-architecture",
+        ),
+        voices=_SAID,
+        cases=(
+            Case(
+                "no kernel image|not compatible with the current|gpu-architecture",
+                "compute capability of the card against the wheel's architecture list",
+            ),
+            Case(
+                "Error 804|forward compat",
+                "CUDA compat libraries of the image on a card that may not use them: an image of "
+                "the driver's CUDA version",
+            ),
+            Case("version mismatch", "the driver was updated: reboot, or reload its modules"),
+        ),
+        matches=(
+            "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
+            "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 804: forward "
+            "compatibility was attempted on non supported HW",
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "Failed to initialize NVML: Driver/library version mismatch",
+        ),
+        rejects=("host-a:213:213 [1] NCCL INFO cudaDriverVersion 12080",),
+    ),
+    Rule(
+        "device_visibility",
+        ("No platform detected", "Device string must not be empty"),
+        voices=_NOTED,
+        first_check="container sees the GPUs (`nvidia-smi` inside, --gpus all); "
+        "CUDA_VISIBLE_DEVICES",
+        matches=(
+            "INFO 05-14 04:44:35 [__init__.py:243] No platform detected, vLLM is running on "
+            "UnspecifiedPlatform",
+        ),
+        rejects=("INFO 05-14 04:44:35 [__init__.py:243] Automatically detected platform cuda.",),
+    ),
+    Rule(
+        "device_visibility",
+        (
+            "Failed to infer device type",
+            "No CUDA GPUs are available",
+            "No HIP GPUs are available",
+            "no CUDA-capable device is detected",
+            "no ROCm-capable device is detected",
+            "invalid device ordinal",
+            "Inconsistent GPU visibility",
+            "Found no NVIDIA driver on your system",
+            "libcuda.so.1: cannot open shared object file",
+            "libnvidia-ml.so.1: cannot open shared object file",
+            "NVML Shared Library Not Found",
+            "NVMLError_LibraryNotFound",
+            "number of available GPUs",
+            "total number of available GPUs",
+            "exceeds the total number of available",
+            "is out of bounds for",
+            "device >= 0 && device < num_gpus",
+        ),
+        unless=r"out of bounds for (?:axis|dimension)",
+        cases=(
+            Case("Inconsistent", "set only HIP_VISIBLE_DEVICES, or make both equal"),
+            Case("driver|libcuda|libnvidia|NVML", "`nvidia-smi` inside the container: --gpus all"),
+        ),
+        matches=(
+            "RuntimeError: No CUDA GPUs are available",
+            "RuntimeError: CUDA error: invalid device ordinal",
+            "ValueError: Tensor parallel size (4) cannot be larger than the number of available "
+            "GPUs (2).",
+            "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+        ),
+        rejects=("IndexError: index 7 is out of bounds for dimension 0 with size 4",),
+    ),
+    Rule(
+        "flashinfer",
+        (
+            "FlashInfer requires",
+            "Could not find nvcc",
+            "directory: 'nvcc'",
+            "bin/nvcc'",
+            "No module named 'flashinfer",
+            "FlashInfer backend is not available",
+            "flashinfer is not installed",
+        ),
+        matches=(
+            "RuntimeError: FlashInfer requires GPUs with sm75 or higher",
+            "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't "
+            "exist",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'",
+        ),
+        rejects=("INFO 01-02 03:04:05 [cuda.py:3] Using FlashInfer backend on V1 engine.",),
+    ),
+    Rule(
+        "flashinfer",
+        ("Ninja build failed", "ninja", "Ninja", "JIT", "jit", "cubin"),
+        pattern=r"(?i)error|fail",
+        when=When(text=r"(?i)flashinfer", frames=r"/flashinfer/"),
+        matches=(
+            '(Worker_TP0 pid=4) ERROR 09-26 10:57:34 [multiproc_executor.py:671]   File "/usr/lib/'
+            'flashinfer/jit/cpp_ext.py", line 252, in run_ninja\n'
+            "(Worker_TP0 pid=4) ERROR 09-26 10:57:34 [multiproc_executor.py:671] RuntimeError: "
+            "Ninja build failed. Ninja output:",
+        ),
+        rejects=("RuntimeError: Ninja is required to load C++ extensions",),
+    ),
+    Rule(
+        "flashinfer",
+        ("FlashInfer is not available", "FlashInfer is not installed"),
+        weight=Weight.CONDITION,
+        severity=Severity.WARNING,
+        voices=voices(Voice.WARNING),
+        first_check="nothing must be done: a slower sampler is used; install FlashInfer",
+        matches=(
+            "WARNING 05-09 10:18:05 [topk_topp_sampler.py:69] FlashInfer is not available. Falling "
+            "back to the PyTorch-native implementation of top-p & top-k sampling.",
+        ),
+        rejects=(
+            "INFO 05-03 20:21:10 [topk_topp_sampler.py:44] Currently, FlashInfer top-p & top-k "
+            "sampling sampler is disabled because FlashInfer>=v0.2.3 is not backward compatible.",
+        ),
+    ),
+    Rule(
+        "quant_unsupported",
+        (
+            "is not supported for the current GPU",
+            "fp8e4nv not supported",
+            "not supported in this architecture",
+            "quantization is currently not supported",
+            "_scaled_mm is only supported",
+            "No valid MXFP4",
+            "FP8 is not supported",
+            "does not support FP8",
+            "Unknown quantization method",
+        ),
+        matches=(
+            "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum "
+            "capability: 89. Current capability: 86.",
+            "ValueError('type fp8e4nv not supported in this architecture. The supported fp8 dtypes "
+            "are (fp8e4b15, fp8e5)')",
+            "ValueError: awq quantization is currently not supported in rocm.",
+        ),
+        rejects=(
+            "WARNING 01-02 03:04:05 [marlin_utils_fp8.py:80] Your GPU does not have native support "
+            "for FP8 computation but FP8 quantization is being used.",
+        ),
+    ),
+    Rule(
+        "dtype_unsupported",
+        ("only supported on GPUs with compute capability", "dtype is not supported"),
+        pattern=r"(?i)float16|dtype|fp8|kv.cache",
+        matches=(
+            "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least "
+            "8.0. Your Tesla V100-SXM2-32GB GPU has compute capability 7.0.",
+        ),
+        rejects=(
+            "(APIServer pid=4) INFO 01-02 03:04:05 [model.py:2495] Downcasting torch.float32",
+        ),
+    ),
+    Rule(
+        "hip_error",
+        (
+            "HIP error:",
+            "HSA_STATUS_ERROR",
+            "hipError",
+            "rocBLAS error",
+            "MIOpen Error",
+            "HSA exception",
+        ),
+        unless=r"^:[1-9]:",
+        matches=(
+            ":0:rocdevice.cpp            :3020: 5875275709338d us:  Callback: Queue 0x7f4580c00000 "
+            "aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a "
+            "hardware exception. code: 0x1016",
+            "RuntimeError: HIP error: unknown error",
+        ),
+        rejects=(
+            "HIP kernel errors might be asynchronously reported at some other API call, so the "
+            "stacktrace below might be incorrect.",
+        ),
+    ),
+)

@@ -1,0 +1,375 @@
+"""NCCL and RCCL (which prints NCCL's names), torch's process groups, peer-to-peer."""
+
+from __future__ import annotations
+
+from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, When, voices
+from gpu_dash.model.log import Severity
+
+_SAID = voices(Voice.RAW, Voice.FAILURE, Voice.NCCL_WARN)
+_SHM_FRAMES = When(
+    text=r"/dev/shm|psm_|nccl-", frames=r"shm_broadcast|shared_memory\.py|shm_object_storage"
+)
+
+RULES = (
+    # -- shared memory ---------------------------------------------------------------------------
+    Rule(
+        "nccl_shm",
+        (
+            "Error while creating shared memory segment",
+            "Error while attaching to shared memory segment",
+            "unable to allocate shared memory",
+            "insufficient shared memory",
+            "out of shared memory",
+            "unable to open shared memory object",
+            "unable to write to file </torch_",
+            "Call to posix_fallocate failed",
+            "ncclShmOpen",
+            "ncclShmemAllocateShareableBuffer",
+        ),
+        unless=r"out of resource",
+        weight=Weight.DETAIL,
+        voices=_SAID,
+        matches=(
+            "Error while creating shared memory segment /dev/shm/nccl-Zb1 (size 9637888), error: "
+            "No space left on device (28)",
+            "host-a:88:151 [1] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
+            "/dev/shm/nccl-a1 to 33030532 bytes: Call to posix_fallocate failed",
+            "RuntimeError: unable to open shared memory object </torch_1204_9> in read-write mode",
+        ),
+        rejects=(
+            "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: "
+            "106496, Hardware limit: 101376",
+            "(EngineCore pid=8) INFO 11-30 10:13:02 [shm_broadcast.py:878] No available shared "
+            "memory broadcast block found in 60 seconds.",
+        ),
+    ),
+    Rule(
+        "nccl_shm",
+        ("failed to extend", "No space left on device", "No such file or directory: '/psm_"),
+        when=_SHM_FRAMES,
+        weight=Weight.DETAIL,
+        voices=_SAID,
+        matches=(
+            "FileNotFoundError: [Errno 2] No such file or directory: '/psm_56ab20ea'",
+            "host-a:88:151 [1] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/"
+            "nccl-jX to 9637892 bytes",
+        ),
+        rejects=("OSError: [Errno 28] No space left on device: '/data/cache/model.safetensors'",),
+    ),
+    Rule(
+        "nccl_shm",
+        ("Bus error", "bus error", "SIGBUS", "exit code: -7", "Signal 7"),
+        pattern=r"Fatal Python error: Bus error|^Bus error|\bSIGBUS\b|killed by signal: Bus error"
+        r"|died.*exit code: -7\b|Signal 7\b",
+        values=r"VllmWorker-(?P<rank>\d+)",
+        matches=(
+            "Fatal Python error: Bus error",
+            "*** SIGBUS received at time=1739500000 on cpu 12 ***",
+            "(EngineCore pid=5) ERROR 07-31 09:09:51 [multiproc_executor.py:284] Worker proc "
+            "VllmWorker-1 died unexpectedly (exit code: -7), shutting down executor.",
+        ),
+        rejects=(
+            "(EngineCore pid=5) ERROR 07-31 09:09:51 [multiproc_executor.py:284] Worker proc "
+            "VllmWorker-1 died unexpectedly (exit code: None), shutting down executor.",
+        ),
+    ),
+    # -- time-outs -------------------------------------------------------------------------------
+    Rule(
+        "nccl_timeout",
+        (
+            "collective operation timeout",
+            "Heartbeat monitor timed out",
+            "watchdog got stuck",
+            "due to a collective timeout",
+            "Timeout at NCCL work",
+        ),
+        weight=Weight.UNEXPLAINED,
+        matches=(
+            "[rank3]:[E1012 22:31:22.267261276 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught "
+            "collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, "
+            "NumelOut=1, Timeout(ms)=1800000) ran for 1800270 milliseconds before timing out.",
+            "[E ProcessGroupNCCL.cpp:475] [Rank 4] Watchdog caught collective operation timeout: "
+            "WorkNCCL(SeqNum=20518, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800270 "
+            "milliseconds before timing out.",
+            "[rank0]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 0] ProcessGroupNCCL's watchdog got "
+            "stuck for 600 seconds without making progress in monitoring enqueued collectives.",
+        ),
+        rejects=(
+            "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
+            "global rank. This can cause a hang if rank to GPU mapping is heterogeneous.",
+        ),
+    ),
+    # -- CUDA inside NCCL ------------------------------------------------------------------------
+    Rule(
+        "nccl_cuda_error",
+        ("Cuda failure", "CUDA failure", "HIP failure"),
+        pattern=r"(?:Cuda|CUDA|HIP) failure(?: \d+)? '(?P<what>[^']+)'",
+        weight=Weight.DETAIL,
+        voices=_SAID,
+        first_check="what CUDA said: {what}; driver against the CUDA version NCCL was built for",
+        cases=(
+            Case(
+                "no kernel image",
+                "compute capability of that GPU against the architectures NCCL was built for",
+            ),
+            Case("out of memory", "free memory of that GPU: other processes, fewer channels"),
+            Case("invalid argument", "NCCL_NVLS_ENABLE=0; then driver against NCCL's CUDA version"),
+        ),
+        matches=(
+            "host-a:2343:2381 [7] transport/nvls.cc:157 NCCL WARN Cuda failure 1 "
+            "'invalid argument'",
+            "[2025-11-04 18:02:56] host-a:213:213 [1] enqueue.cc:1535 NCCL WARN Cuda failure "
+            "'out of memory'",
+            "Cuda failure 'peer access is not supported between these two devices'",
+        ),
+        rejects=("host-a:213:213 [1] NCCL INFO cudaDriverVersion 12080",),
+    ),
+    Rule(
+        "nccl_cuda_error",
+        ("unhandled cuda error", "unhandled CUDA error", "ncclUnhandledCudaError"),
+        matches=(
+            "[rank0]: RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO "
+            "for details)",
+            "ncclUnhandledCudaError: Call to CUDA function failed.",
+        ),
+        rejects=("(Worker pid=9) INFO 11-30 18:50:34 [pynccl.py:113] vLLM is using nccl==2.28.9",),
+    ),
+    # -- the network -----------------------------------------------------------------------------
+    Rule(
+        "nccl_net",
+        (
+            "No route to host",
+            "Connection refused",
+            "Connection timed out",
+            "Network is unreachable",
+            "socket interface found",
+            "socketStartConnect",
+            "socketPollConnect",
+            "NET/IB",
+            "NET/OFI",
+            "Address family",
+        ),
+        unless=r"NET/IB : No device found",
+        weight=Weight.DETAIL,
+        voices=voices(Voice.NCCL_WARN),
+        first_check="route and firewall to the peer's address; NCCL_SOCKET_IFNAME",
+        matches=(
+            "host-b:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
+            "192.0.2.14<56849> returned 113(No route to host) errno 115(Operation now in progress)",
+            "host-b:12:40 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
+            "host-b:12:90 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from "
+            "peer 192.0.2.9<4411> with status=12 opcode=0 len=0 vendor err 129",
+        ),
+        rejects=("host-a:2336:2336 [0] NCCL INFO NET/IB : No device found.",),
+    ),
+    Rule(
+        "nccl_net",
+        ("closed by remote peer", "Connection reset by peer", "Broken pipe", "Connection closed"),
+        weight=Weight.UNEXPLAINED,
+        voices=voices(Voice.NCCL_WARN),
+        matches=(
+            "host-b:9:77 [1] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by "
+            "remote peer host-a<35764>",
+        ),
+        rejects=(
+            "gpuhost:5158:5256 [0] NCCL INFO [Service thread] Connection closed by localRank 1",
+        ),
+    ),
+    Rule(
+        "nccl_net",
+        ("retrying (",),
+        pattern=r"onnect.*retrying \(\d+/\d+\)",
+        weight=Weight.WAITING,
+        severity=Severity.WARNING,
+        voices=voices(Voice.NCCL_NOTE),
+        matches=(
+            "host-b:240:240 [6] NCCL INFO socketPollConnect: connect returned No route to host, "
+            "retrying (26/34) after sleep for 2600 msec",
+        ),
+        rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
+    ),
+    Rule(
+        "nccl_net",
+        (
+            "remote process exited or there was a network error",
+            "ncclRemoteError",
+            "DistNetworkError",
+            "DistStoreError",
+            "client socket has timed out",
+            "client socket has failed to connect to any network address",
+            "connectFullMesh failed",
+            "gloo/transport/",
+            "failed to recv, got 0 bytes",
+            "sendBytes failed",
+            "clients joined",
+            "Socket Timeout",
+            "wait timeout after",
+        ),
+        weight=Weight.UNEXPLAINED,
+        first_check="the peer first: did its process die, is its port reachable; then the network",
+        unless=r"EADDRINUSE|already in use",
+        matches=(
+            "RuntimeError: NCCL error: remote process exited or there was a network error",
+            "[E306 00:03:07.842961975 socket.cpp:1011] [c10d] The client socket has timed out "
+            "after 60000ms while trying to connect to (192.0.2.12, 29400).",
+            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. "
+            "1/2 clients joined.",
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
+            "by peer [192.0.2.7]:35463",
+        ),
+        rejects=(
+            "[rank1]:[W122 20:05:19.749124012 socket.cpp:204] [c10d] The hostname of the client "
+            "socket cannot be retrieved. err=-3",
+        ),
+    ),
+    # -- wrong use, inside errors, the rest ------------------------------------------------------
+    Rule(
+        "device_visibility",
+        ("Duplicate GPU detected",),
+        weight=Weight.DETAIL,
+        voices=_SAID,
+        first_check="two ranks share one GPU: CUDA_VISIBLE_DEVICES, number of GPUs against "
+        "tensor x data parallel size",
+        matches=(
+            "host-a:2292596:2292596 [0] init.cc:943 NCCL WARN Duplicate GPU detected : rank 0 and "
+            "rank 1 both on CUDA device 53000",
+        ),
+        rejects=("host-a:1:1 [0] NCCL INFO comm 0x3d rank 1 nRanks 2 nNodes 1 localRank 1",),
+    ),
+    Rule(
+        "nccl_internal",
+        (
+            "NCCL error: internal error",
+            "please report this issue to the NCCL developers",
+            "ncclInternalError",
+            "NCCL error: invalid usage",
+            "ncclInvalidUsage",
+            "NCCL error: invalid argument",
+            "ncclInvalidArgument",
+        ),
+        weight=Weight.UNEXPLAINED,
+        matches=(
+            "RuntimeError: NCCL error: internal error - please report this issue to the NCCL "
+            "developers",
+            "RuntimeError: NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)",
+            "ncclInternalError: Internal check failed.",
+        ),
+        rejects=("host-a:213:213 [1] NCCL INFO group.cc:269 -> 3",),
+    ),
+    Rule(
+        "nccl_system_error",
+        ("unhandled system error", "ncclSystemError"),
+        weight=Weight.UNEXPLAINED,
+        matches=(
+            "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/"
+            "NCCLUtils.hpp:317, unhandled system error (run with NCCL_DEBUG=INFO for details), "
+            "NCCL version 2.21.5",
+            "ncclSystemError: System call (e.g. socket, malloc) or external library call failed "
+            "or device error. ",
+        ),
+        rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
+    ),
+    # -- peer-to-peer ----------------------------------------------------------------------------
+    Rule(
+        "p2p_allreduce",
+        ("iommu=",),
+        pattern=r"Missing \"(?:amd_)?iommu=",
+        weight=Weight.CONDITION,
+        severity=Severity.WARNING,
+        voices=voices(Voice.NCCL_WARN),
+        first_check="`iommu=pt` on the kernel command line, if collectives hang",
+        matches=(
+            'host-a:402:402 [0] hipify/src/init.cc:179 NCCL WARN Missing "iommu=pt" from kernel '
+            "command line which can lead to system instablity or hang!",
+        ),
+        rejects=(
+            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
+            "environment which can lead to low RCCL performance, system instablity or hang!",
+        ),
+    ),
+    Rule(
+        "p2p_allreduce",
+        (
+            "custom_all_reduce.cuh",
+            "custom_all_reduce.cu:",
+            "quick_all_reduce.cuh",
+            "peer access is not supported",
+            "peer access has not been enabled",
+            "peer mapping resources exhausted",
+            "cudaIpcOpenMemHandle",
+            "hipIpcOpenMemHandle",
+            "hipIpcGetMemHandle",
+            "cudaErrorPeerAccess",
+        ),
+        voices=_SAID,
+        matches=(
+            "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:310 'invalid argument'",
+            "host-a:204802:204836 [1] src/transport/p2p.cc:220 NCCL WARN hipIpcGetMemHandle "
+            "failed : invalid argument",
+        ),
+        rejects=(
+            "INFO 03-20 16:01:58 custom_all_reduce.py:226] Registering 5635 cuda graph addresses",
+        ),
+    ),
+    Rule(
+        "p2p_allreduce",
+        ("CUDA error:", "HIP error:"),
+        when=When(frames=r"custom_all_reduce\.py|quick_all_reduce\.py|flashinfer_all_reduce"),
+        matches=(
+            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470]   File "
+            '"/opt/vllm/distributed/device_communicators/custom_all_reduce.py", line 300, in '
+            "register_graph_buffers\n"
+            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470] "
+            "RuntimeError: CUDA error: invalid argument",
+        ),
+        rejects=("RuntimeError: CUDA error: invalid argument",),
+    ),
+    Rule(
+        "nccl_system_error",
+        ("rror", "ail", "bort"),
+        pattern=r"(?i)\b(?:error|fail(?:ed|ure)?|abort(?:ed)?)\b",
+        weight=Weight.UNEXPLAINED,
+        severity=Severity.ERROR,
+        voices=voices(Voice.NCCL_WARN),
+        first_check="what NCCL says here; then /dev/shm, the interface, the version on all nodes",
+        matches=(
+            "host-a:99:140 [2] proxy.cc:1485 NCCL WARN [Service thread] Error encountered "
+            "progressing operation=Connect, res=3, closing connection",
+        ),
+        rejects=(
+            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
+            "environment which can lead to low RCCL performance, system instablity or hang!",
+        ),
+    ),
+    Rule(
+        "allreduce_fallback",
+        (
+            "ll-reduce",
+            "llreduce",
+            "llReduce",
+            "ll Reduce",
+            "all_reduce",
+            "SymmMem",
+            "ymmetric memory",
+        ),
+        pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
+        r"|failed to init",
+        weight=Weight.CONDITION,
+        severity=Severity.WARNING,
+        voices=voices(Voice.WARNING, Voice.FAILURE),
+        matches=(
+            "(VllmWorkerProcess pid=9503) WARNING 07-02 17:41:37 custom_all_reduce.py:118] Custom "
+            "allreduce is disabled because it's not supported on more than two PCIe-only GPUs. To "
+            "silence this warning, specify disable_custom_all_reduce=True explicitly.",
+            "(Worker_TP0 pid=7) WARNING 08-11 07:01:02 [symm_mem.py:66] SymmMemCommunicator: "
+            "Device capability 8.0 not supported, communicator is not available.",
+            "(Worker_TP0 pid=7) ERROR 09-11 07:01:02 [allreduce_rms_fusion.py:66] Failed to "
+            "initialize FlashInfer All Reduce workspace: no multicast. AllReduce fusion pass will "
+            "be disabled.",
+        ),
+        rejects=(
+            "(Worker_TP0 pid=5821) INFO 07-31 09:09:49 [flashinfer_all_reduce.py:170] Initialized "
+            "FlashInfer Allreduce norm fusion workspace with backend=mnnvl",
+        ),
+    ),
+)

@@ -1,0 +1,203 @@
+"""What is wrong before anything runs: flags, ports, the model, sizes, modules."""
+
+from __future__ import annotations
+
+from gpu_dash.logs.rules.rule import Case, Rule, When
+
+_REMOVED = (
+    Case(
+        r"--swap-space|'swap_space'",
+        "--swap-space was removed in 0.18.0: delete it",
+    ),
+    Case(
+        r"--max-seq-len-to-capture|'max_seq_len_to_capture'",
+        "--max-seq-len-to-capture was removed in 0.11.0: delete it or use "
+        "--cudagraph-capture-sizes",
+    ),
+    Case(
+        r"invalid choice: '?(?P<value>[^'\s]+)'? \(choose from",
+        "{value} is not among the choices that the line lists",
+    ),
+)
+
+RULES = (
+    Rule(
+        "bad_flag",
+        (": error: ",),
+        pattern=r"^[\w./-]+(?: [\w-]+){0,2}: error: (?:unrecognized arguments|argument |ambiguous "
+        r"option|the following arguments are required|invalid choice|expected )",
+        cases=_REMOVED,
+        matches=(
+            "vllm: error: unrecognized arguments: --swap-space 8 --max-seq-len-to-capture 32768",
+            "vllm serve: error: argument --kv-cache-dtype: invalid choice: 'int3' (choose from "
+            "'auto', 'bfloat16')",
+            "api_server.py: error: argument --port: invalid int value: 'x'",
+        ),
+        rejects=(
+            "usage: api_server.py [-h] [--headless] [--api-server-count API_SERVER_COUNT]",
+            "/usr/local/lib/x.py:63: FutureWarning: The pynvml package is deprecated.",
+        ),
+    ),
+    Rule(
+        "bad_flag",
+        ("unexpected keyword argument",),
+        pattern=r"(?:EngineArgs|\bLLM|Config)\.?(?:__init__)?\(?.*unexpected keyword argument",
+        cases=_REMOVED,
+        matches=(
+            "TypeError: EngineArgs.__init__() got an unexpected keyword argument 'swap_space'",
+        ),
+        rejects=(
+            "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument "
+            "'layer_idx'",
+        ),
+    ),
+    Rule(
+        "port_in_use",
+        ("ddress already in use", "EADDRINUSE", "error while attempting to bind"),
+        matches=(
+            "OSError: [Errno 98] Address already in use",
+            "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): "
+            "address already in use",
+            "torch.distributed.DistNetworkError: The server socket has failed to listen on any "
+            "local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE",
+        ),
+        rejects=(
+            "DEBUG 09-04 17:38:34 launcher.py:64] port 8000 is used by process psutil.Process",
+        ),
+    ),
+    Rule(
+        "tp_size",
+        ("divisible by", "not aligned with the quantized weight shape"),
+        pattern=r"(?i)not aligned|heads|parallel|\btp\b|world|weight|expert|partition|vocab"
+        r"|size_[kn]|^(?:\w+Error: )?\d+ is not divisible",
+        unless=r"block_size|max_num_batched_tokens",
+        cases=(
+            Case(
+                r"heads \((?P<heads>\d+)\)",
+                "a --tensor-parallel-size that divides {heads}, or --pipeline-parallel-size",
+            ),
+            Case(
+                r"expert|block_[nk]|quantiz|BLOCK_SIZE",
+                "a smaller --tensor-parallel-size; --enable-expert-parallel for experts",
+            ),
+        ),
+        matches=(
+            "ValueError: Total number of attention heads (32) must be divisible by tensor parallel "
+            "size (3).",
+            "ValueError: The output_size of gate's and up's weight = 192 is not divisible by "
+            "weight quantization block_n = 128.",
+            "AssertionError: 32001 is not divisible by 8",
+            "ValueError: The input size is not aligned with the quantized weight shape. This can "
+            "be caused by too large tensor parallel size.",
+        ),
+        rejects=("ValueError: block_size (24) must be divisible by 16",),
+    ),
+    Rule(
+        "model_config",
+        (
+            "Failed to load the model config",
+            "is not a local folder and is not a valid model identifier",
+            "Repo id must be in the form",
+            "Repo id must use alphanumeric",
+            "Invalid repository ID or local directory",
+            "Cannot find an appropriate cached snapshot",
+            "We couldn't connect to",
+            "outgoing traffic has been disabled",
+            "gated repo",
+            "GatedRepoError",
+            "RepositoryNotFoundError",
+            "does not appear to have a file named",
+            "No config file found",
+            "trust_remote_code=True",
+            "trust-remote-code",
+            "contains custom code which must be executed",
+            "are not supported for now",
+            "does not recognize this architecture",
+            "Unrecognized model in",
+            "Cannot find any model weights",
+            "Cannot find any of",
+            "SafetensorError",
+            "is greater than the derived max_model_len",
+            "Can't load the configuration of",
+            "Can't load tokenizer",
+            "no component or parameter named",
+            "is not supported by the Transformers implementation",
+        ),
+        cases=(
+            Case(
+                "(?i)trust.remote.code|custom code",
+                "read the code in the model's repository, then --trust-remote-code; or a newer "
+                "transformers",
+            ),
+            Case("(?i)gated|401 Client", "accept the model's terms; a token with access: HF_TOKEN"),
+            Case(
+                r"max_model_len \((?P<asked>\d+)\)",
+                "--max-model-len {asked} is longer than the model allows: lower it",
+            ),
+            Case(
+                "(?i)not supported for now|not recognize|Unrecognized model",
+                "a vLLM (and transformers) that knows this architecture",
+            ),
+            Case(
+                "SafetensorError|named|weights",
+                "the model's folder is incomplete or damaged: compare its files, load it again",
+            ),
+        ),
+        matches=(
+            "OSError: acme/model-8b is not a local folder and is not a valid model identifier "
+            "listed on 'https://hub.invalid/models'",
+            "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name' or "
+            "'namespace/repo_name': '/no/such/model'. Use `repo_type` argument if needed.",
+            "  Value error, User-specified max_model_len (999999) is greater than the derived "
+            "max_model_len (max_position_embeddings=2048.0)",
+            "safetensors_rust.SafetensorError: Error while deserializing header: "
+            "MetadataIncompleteBuffer",
+        ),
+        rejects=(
+            "INFO 01-02 03:04:05 [api_server.py:7] args: Namespace(trust_remote_code=True)",
+            "If this is a private repository, make sure to pass a token having permission to this "
+            "repo either by logging in or by passing `token=<your_token>`",
+        ),
+    ),
+    Rule(
+        "missing_module",
+        (
+            "No module named",
+            "cannot import name",
+            "cannot open shared object file",
+            "undefined symbol",
+            "No package metadata was found",
+            "DistributionNotFound",
+            "version `GLIBC",
+            "is required but not installed",
+        ),
+        when=When(
+            text=r"(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|DistributionNotFound"
+            r"|Validation)\w*\b|^\s*Value error|undefined symbol"
+        ),
+        cases=(
+            Case(
+                r"No module named '?(?P<module>[\w.]+)",
+                "install {module} in the server's environment, in the version vLLM pins",
+            ),
+            Case(
+                r"undefined symbol|GLIBC",
+                "a wheel built against another torch or system: install vLLM into a fresh "
+                "environment",
+            ),
+        ),
+        matches=(
+            "ModuleNotFoundError: No module named 'xgrammar'",
+            "ImportError: libcudart.so.12: cannot open shared object file: No such file or "
+            "directory",
+            "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
+            "importlib.metadata.PackageNotFoundError: No package metadata was found for vllm",
+        ),
+        rejects=(
+            "host-a:2336:2336 [0] NCCL INFO NET/Plugin : dlerror=libnccl-net.so: cannot open "
+            "shared object file: No such file or directory No plugin found",
+            "WARNING 01-02 03:04:05 [_custom_ops.py:20] Failed to import from vllm._C with "
+            "ModuleNotFoundError(\"No module named 'vllm._C'\")",
+        ),
+    ),
+)

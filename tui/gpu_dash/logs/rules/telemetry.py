@@ -1,0 +1,47 @@
+"""What ``nvidia-smi -q`` says, where it was written into a log.
+
+``HW Slowdown`` is only the sum of the lines below it and is not looked at.
+"""
+
+from __future__ import annotations
+
+from gpu_dash.logs.rules.rule import Rule, Voice, Weight, voices
+from gpu_dash.model.log import Severity
+
+_ACTIVE = r"^\s*[\w ]+\s*: Active\b"
+_RAW = voices(Voice.RAW)
+
+RULES = (
+    Rule(
+        "thermal",
+        ("HW Thermal Slowdown ", "SW Thermal Slowdown "),
+        pattern=_ACTIVE,
+        weight=Weight.CONDITION,
+        voices=_RAW,
+        matches=("            HW Thermal Slowdown           : Active",),
+        rejects=(
+            "            HW Thermal Slowdown           : Not Active",
+            "        GPU Slowdown Temp                 : 97 C",
+        ),
+    ),
+    Rule(
+        "power",
+        ("HW Power Brake Slowdown ",),
+        pattern=_ACTIVE,
+        weight=Weight.CONDITION,
+        voices=_RAW,
+        matches=("            HW Power Brake Slowdown       : Active",),
+        rejects=("            HW Power Brake Slowdown       : Not Active",),
+    ),
+    Rule(
+        "power",
+        ("SW Power Cap ",),
+        pattern=_ACTIVE,
+        weight=Weight.CONDITION,
+        severity=Severity.INFO,
+        voices=_RAW,
+        first_check="normal at full load: compare the power limit with the card's default",
+        matches=("        SW Power Cap                      : Active",),
+        rejects=("        SW Power Cap                      : Not Active",),
+    ),
+)
