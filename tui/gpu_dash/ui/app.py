@@ -70,21 +70,25 @@ class DashboardApp(App[None]):
         Binding("t", "window", show=False),
         Binding("z", "zoom", show=False),
         Binding("f", "filter", show=False),
-        Binding("slash", "search", show=False),
+        Binding("slash", "search", show=False, priority=True),
         Binding("n", "match(-1)", show=False),
         Binding("N", "match(1)", show=False),
         Binding("g", "log_top", show=False),
         Binding("G,F", "log_follow", show=False),
         Binding("e", "cause", show=False),
         Binding("enter", "open_line", show=False),
-        Binding("tab,shift+tab", "toggle_focus", show=False, priority=True),
+        Binding("tab,shift+tab", "turn_arrows", show=False),
+        Binding("up", "log_move(-1)", show=False),
+        Binding("down", "log_move(1)", show=False),
+        Binding("pageup", "log_page(-1)", show=False),
+        Binding("pagedown", "log_page(1)", show=False),
         Binding("space", "play", show=False),
-        Binding("left", f"seek({-_NEAR_S})", show=False),
-        Binding("right", f"seek({_NEAR_S})", show=False),
-        Binding("shift+left", f"seek({-_FAR_S})", show=False, priority=True),
-        Binding("shift+right", f"seek({_FAR_S})", show=False, priority=True),
-        Binding("home", "seek_edge(False)", show=False),
-        Binding("end", "seek_edge(True)", show=False),
+        Binding("left", "sideways(-1)", show=False),
+        Binding("right", "sideways(1)", show=False),
+        Binding("shift+left", f"seek({-_FAR_S})", show=False),
+        Binding("shift+right", f"seek({_FAR_S})", show=False),
+        Binding("home", "edge(False)", show=False),
+        Binding("end", "edge(True)", show=False),
         Binding("less_than_sign,comma", "speed(-1)", show=False),
         Binding("greater_than_sign,full_stop", "speed(1)", show=False),
     ]
@@ -100,6 +104,7 @@ class DashboardApp(App[None]):
         self._frame_s = 1.0 / frames_per_s
         self._window = 0
         self._zoom = Zoom.BOTH
+        self._arrows_seek = feed.playback is not None
         self._message: tuple[Message, float] | None = None
         self._signal: int | None = None
         self._fault: BaseException | None = None
@@ -121,8 +126,6 @@ class DashboardApp(App[None]):
         self._follow_feed()
         self.set_interval(self._frame_s, self.paint)
         self.paint()
-        if self._feed.playback is None:
-            self._pane.focus()
 
     def on_unmount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -264,18 +267,21 @@ class DashboardApp(App[None]):
         self._zoom = order[(order.index(self._zoom) + 1) % len(order)]
         self.paint()
 
-    def action_toggle_focus(self) -> None:
-        """Give the arrow keys to the log or take them away."""
-        if self._pane.has_focus:
-            self.screen.set_focus(None)
-        else:
-            self._pane.focus()
-
     # -- log -----------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
         """The next filter of the log."""
         self._pane.next_filter()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Whether a key's action is taken here, or the key goes where the focus is.
+
+        The search key is taken before any other, so that what is typed behind it in one burst
+        over a slow line goes into the search and not to the load keys.
+        """
+        if action == "search":
+            return len(self.screen_stack) == 1 and not self._dashboard.is_searching
+        return super().check_action(action, parameters) is not False
 
     async def action_search(self) -> None:
         """Ask for a text to search."""
@@ -294,23 +300,31 @@ class DashboardApp(App[None]):
 
     def action_match(self, step: int) -> None:
         """The next match; the log grows downwards, so the next is the one above."""
-        self._pane.action_match(step)
+        self._pane.go_to_match(step)
+
+    def action_log_move(self, lines: int) -> None:
+        """Up or down in the log."""
+        self._pane.move(lines)
+
+    def action_log_page(self, pages: int) -> None:
+        """A page up or down in the log."""
+        self._pane.page(pages)
 
     def action_log_top(self) -> None:
         """The oldest line."""
-        self._pane.action_top()
+        self._pane.go_to_top()
 
     def action_log_follow(self) -> None:
         """The newest line, and follow."""
-        self._pane.action_follow()
+        self._pane.follow()
 
     def action_cause(self) -> None:
         """The newest finding."""
-        self._pane.action_cause()
+        self._pane.go_to_cause()
 
     def action_open_line(self) -> None:
         """The line under the cursor in full."""
-        self._pane.action_open()
+        self._pane.open_entry()
 
     @on(LogPane.Opened)
     def _open_line(self, event: LogPane.Opened) -> None:
@@ -339,12 +353,29 @@ class DashboardApp(App[None]):
             playback.seek(playback.state.position_s + seconds)
             self.paint()
 
-    def action_seek_edge(self, to_end: bool) -> None:
-        """To the start or the end of the recording."""
+    def action_sideways(self, steps: int) -> None:
+        """Left and right: the log's long lines, or a little way on the play bar."""
+        if self._arrows_seek:
+            self.action_seek(steps * _NEAR_S)
+        else:
+            self._pane.sideways(steps)
+
+    def action_edge(self, to_end: bool) -> None:
+        """Home and End: of a replay; in the log the start of the line and the newest line."""
         playback = self._feed.playback
-        if playback is not None:
+        if playback is not None and self._arrows_seek:
             playback.seek(playback.state.duration_s if to_end else 0.0)
             self.paint()
+        elif to_end:
+            self._pane.follow()
+        else:
+            self._pane.sideways_home()
+
+    def action_turn_arrows(self) -> None:
+        """In a replay, what left, right, Home and End move: the play head or the log."""
+        if self._feed.playback is not None:
+            self._arrows_seek = not self._arrows_seek
+            self.say(f"← → Home End move {'the play head' if self._arrows_seek else 'the log'}")
 
     def action_speed(self, steps: int) -> None:
         """Faster or slower."""

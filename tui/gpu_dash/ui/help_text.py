@@ -41,7 +41,6 @@ _SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("t", "time window: 2, 5, 15, 60 minutes"),
             ("z", "charts and log, only log, mostly charts"),
-            ("Tab", "arrow keys to the log or away from it"),
             ("?", "these keys"),
             ("q Ctrl+Q", "leave; server, load and recording go on"),
         ),
@@ -51,8 +50,9 @@ _REPLAY = (
     "Replay",
     (
         ("Space", "play, pause"),
-        ("← →", "10 s back, on (Shift: 60 s), while the log has not the arrows"),
+        ("← →", "10 s back, on; with Shift 60 s"),
         ("Home End", "start, end"),
+        ("Tab", "← → Home End for the log, and back"),
         ("< >", "slower, faster: ×1 ×2 ×4 ×8"),
     ),
 )

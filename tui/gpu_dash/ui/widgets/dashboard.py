@@ -75,10 +75,13 @@ class Dashboard(Vertical):
             panel.show(view, width)
         self.log_pane.show(view)
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether a text to search is being typed."""
+        return bool(self.query("#search"))
+
     async def open_search(self) -> None:
         """Ask for a text to search, in the place of the notice."""
-        if self.query("#search"):
-            return
         prompt = Painted(id="search-sign")
         box = Input(value=self.log_pane.book.text, placeholder="text in the log", id="search-text")
         await self.mount(Horizontal(prompt, box, id="search"), before=self.notice)
@@ -97,7 +100,7 @@ class Dashboard(Vertical):
             return False
         await search.remove()
         self.notice.display = True
-        self.screen.set_focus(self.log_pane)
+        self.screen.set_focus(None)
         return True
 
     def _place(self, layout: Layout | None, height: int) -> None:

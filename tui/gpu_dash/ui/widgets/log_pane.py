@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual import events, on
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from gpu_dash.ui.log_book import Entry, LogBook, LogFilter
@@ -19,19 +16,8 @@ _TITLE_FROM = 5
 """Rows from which one is spent on a title."""
 
 
-class LogPane(Painted, can_focus=True):
+class LogPane(Painted):
     """Shows a :class:`LogBook`; follows the tail for as long as the cursor is on it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("left", "sideways(-1)", show=False),
-        Binding("right", "sideways(1)", show=False),
-        Binding("home", "sideways(-1000)", show=False),
-        Binding("end", "follow", show=False),
-    ]
 
     class Opened(Message):
         """A person wants to see one entry in full."""
@@ -62,30 +48,34 @@ class LogPane(Painted, can_focus=True):
 
     # -- moving --------------------------------------------------------------------------------
 
-    def action_move(self, lines: int) -> None:
+    def move(self, lines: int) -> None:
         """Move the cursor; from the last entry down is to follow again."""
         if self.book.count:
             self._put_cursor(self._cursor_index() + lines)
 
-    def action_page(self, pages: int) -> None:
+    def page(self, pages: int) -> None:
         """Move by what is visible."""
-        self.action_move(pages * max(1, self._visible() - 1))
+        self.move(pages * max(1, self._visible() - 1))
 
-    def action_sideways(self, steps: int) -> None:
+    def sideways(self, steps: int) -> None:
         """Scroll long lines."""
         self._left = max(0, self._left + steps * _SIDEWAYS)
         self._draw()
 
-    def action_follow(self) -> None:
+    def sideways_home(self) -> None:
+        """Back to the start of the lines."""
+        self.sideways(-self._left)
+
+    def follow(self) -> None:
         """Go to the end and stay there."""
         self._follows = True
         self._draw()
 
-    def action_top(self) -> None:
+    def go_to_top(self) -> None:
         """Go to the oldest entry."""
         self._put_cursor(0)
 
-    def action_cause(self) -> None:
+    def go_to_cause(self) -> None:
         """Go to the newest entry that asks for a look, from there to the one before."""
         start = self.book.count - 1 if self._follows else self._cursor_index() - 1
         found = self.book.find_cause(start)
@@ -94,13 +84,13 @@ class LogPane(Painted, can_focus=True):
         if found is not None:
             self._put_cursor(found, center=True)
 
-    def action_match(self, step: int) -> None:
+    def go_to_match(self, step: int) -> None:
         """Go to the next entry with the searched text, or the one before."""
         found = self.book.find(self._cursor_index() + step, step)
         if found is not None:
             self._put_cursor(found, center=True)
 
-    def action_open(self) -> None:
+    def open_entry(self) -> None:
         """Show the entry under the cursor in full."""
         if self.book.count:
             self.post_message(self.Opened(self.book.at(self._cursor_index())))
@@ -195,8 +185,8 @@ class LogPane(Painted, can_focus=True):
 
     def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.action_move(-_WHEEL)
+        self.move(-_WHEEL)
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.action_move(_WHEEL)
+        self.move(_WHEEL)
