@@ -113,6 +113,17 @@ def test_a_window_that_was_closed_early_takes_nothing_while_its_requests_end() -
     assert result.peak_temperature_celsius == 50.0
 
 
+def test_a_sweep_from_before_the_window_that_comes_late_is_only_where_the_counters_stood() -> None:
+    window = StepGpuWindow()
+    window.begin(5.0)
+    for at in every_tenth(4.0, 7.0):
+        window.add(sweep(at, card(at, temperature_celsius=99.0 if at < 5 else 50.0)))
+    result = window.end(7.0)
+    assert result is not None
+    assert result.peak_temperature_celsius == 50.0
+    assert result.energy_joules == pytest.approx(210.0)
+
+
 def test_the_next_window_begins_empty() -> None:
     window = StepGpuWindow()
     window.begin(0.0)

@@ -8,7 +8,7 @@ before they are folded; the agent needs no other history.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpu_dash.model.events import GpuSamples
@@ -46,7 +46,7 @@ class StepGpuWindow:
         self._waiting: deque[GpuSamples] = deque()
         self._cards: dict[int, _Card] = {}
         self._gpus: Collection[int] | None = None
-        self._open = False
+        self._opened_at: float | None = None
         self._closed: StepGpus | None = None
         self._peak_total_power: float | None = None
 
@@ -62,7 +62,7 @@ class StepGpuWindow:
             card.reset()
         self._gpus = gpus
         self._peak_total_power = None
-        self._open = True
+        self._opened_at = at
 
     def add(self, event: GpuSamples) -> None:
         """Take one sweep."""
@@ -72,9 +72,9 @@ class StepGpuWindow:
     def close(self, at: float) -> None:
         """The window closed at this moment, though requests of its step may still go on. Told
         within :data:`LATE_S`, no sweep after it counts. Does nothing when it is closed."""
-        if self._open:
+        if self._opened_at is not None:
             self._fold_until(at)
-            self._open = False
+            self._opened_at = None
             self._closed = self._summary()
 
     def end(self, at: float) -> StepGpus | None:
@@ -98,40 +98,45 @@ class StepGpuWindow:
 
     def _fold_until(self, at: float) -> None:
         while self._waiting and self._waiting[0].at <= at:
-            self._fold(self._waiting.popleft().samples)
+            self._fold(self._waiting.popleft())
 
-    def _fold(self, samples: Iterable[GpuSample]) -> None:
-        chosen = [s for s in samples if self._gpus is None or s.gpu in self._gpus]
+    def _fold(self, event: GpuSamples) -> None:
+        is_inside = self._opened_at is not None and event.at >= self._opened_at
+        chosen = [s for s in event.samples if self._gpus is None or s.gpu in self._gpus]
         for sample in chosen:
             card = self._cards.setdefault(sample.gpu, _Card())
-            card.count(sample)
-            if self._open:
+            if is_inside:
                 card.look(sample)
-        if self._open:
+            card.stand(sample)
+        if is_inside:
             power = total(sample.power_watts for sample in chosen)
             self._peak_total_power = highest((self._peak_total_power, power))
 
 
 class _Counter:
-    """What a counter of the card advanced since the last reset."""
+    """A counter of a card, and what it advanced in the window."""
 
     def __init__(self) -> None:
         self._last: float | None = None
         self._counted = 0.0
 
-    def read(self, value: float | None) -> None:
-        if value is None:
-            return
-        if self._last is not None:
-            # A counter that went back was restarted with its driver or sampler.
+    def advance(self, value: float | None) -> None:
+        """Count from where it stood; one that went back was restarted with its driver."""
+        if value is not None and self._last is not None:
             self._counted += max(0.0, value - self._last)
-        self._last = value
+
+    def stand(self, value: float | None) -> None:
+        """Note where it stands."""
+        if value is not None:
+            self._last = value
 
     def reset(self) -> None:
+        """Begin a window."""
         self._counted = 0.0
 
     @property
     def counted(self) -> float | None:
+        """``None``: the card has no such counter."""
         return None if self._last is None else self._counted
 
 
@@ -151,12 +156,14 @@ class _Card:
         self.min_clock: float | None = None
         self.peak_memory: int | None = None
 
-    def count(self, sample: GpuSample) -> None:
-        self.energy.read(sample.energy_joules)
-        self.thermal_s.read(sample.throttle_thermal_s)
+    def stand(self, sample: GpuSample) -> None:
+        self.energy.stand(sample.energy_joules)
+        self.thermal_s.stand(sample.throttle_thermal_s)
 
     def look(self, sample: GpuSample) -> None:
         self.was_read = True
+        self.energy.advance(sample.energy_joules)
+        self.thermal_s.advance(sample.throttle_thermal_s)
         self.peak_temperature = highest((self.peak_temperature, sample.temperature_celsius))
         self.min_clock = lowest((self.min_clock, sample.sm_clock_mhz))
         self.peak_memory = highest((self.peak_memory, sample.memory_used_bytes))

@@ -78,7 +78,7 @@ class Recorder:
         self._is_overflowing = False
         self._is_closing = False
         self._wake = threading.Event()
-        self._rows = SessionRows(meta.anchor)
+        self._rows = SessionRows(meta.anchor, meta.gpus)
         self._tables: dict[str, Table] = {}
         self._trouble = Trouble(folder, on_notice, settle_s, rows_lost=meta.rows_lost)
         try:

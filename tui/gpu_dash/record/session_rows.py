@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
@@ -20,11 +20,12 @@ class SessionRows:
 
     Args:
         anchor: the session's.
+        cards: what is known of the cards before the first event.
     """
 
-    def __init__(self, anchor: ClockAnchor) -> None:
+    def __init__(self, anchor: ClockAnchor, cards: Iterable[GpuInfo] = ()) -> None:
         self._anchor = anchor
-        self._cards: dict[int, GpuInfo] = {}
+        self._cards = {card.gpu: card for card in cards}
         self._seconds = GpuSeconds(anchor, self._cards)
         self._fast = FastRows(anchor, self._cards)
         self._server = ServerRows(anchor)
