@@ -198,7 +198,8 @@ class Engine:
     def _may_admit(self) -> bool:
         if not self.waiting or len(self.running) >= self.capacity.max_num_seqs:
             return False
-        needed = self._kv_tokens() + self.waiting[0].context_tokens
+        new_tokens = len(self.running) + 1
+        needed = self._kv_tokens() + self.waiting[0].context_tokens + new_tokens
         return needed <= self.capacity.kv_cache_tokens or not self.running
 
     def _preempt(self) -> None:

@@ -6,6 +6,7 @@ session; but after a minute without its parent it leaves by itself.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +42,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 def _sleep() -> None:
     # The kernel keeps 15 bytes of it, as it does for vLLM's own.
     Path("/proc/self/comm").write_text(TITLE)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = os.getppid()
     orphaned: float | None = None
     while orphaned is None or time.monotonic() < orphaned + _ORPHAN_LIFE_S:
