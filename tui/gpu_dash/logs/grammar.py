@@ -78,12 +78,15 @@ _LEVELS = {
 }
 _LETTERS = {"I": Level.INFO, "W": Level.WARNING, "E": Level.ERROR, "F": Level.CRITICAL}
 _UVICORN = {f"{name}:".ljust(10): level for name, level in _LEVELS.items()}
+"""uvicorn pads level and colon to ten columns."""
 
 _PREFIX = r"\(([A-Za-z][^()]*?) pid=(\d+)[^()]*\) ?"
-_VLLM = re.compile(
-    rf"(?:{_PREFIX})?(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d-\d\d \d\d:\d\d:\d\d) "
+_VLLM = (
+    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d-\d\d \d\d:\d\d:\d\d) "
     r"\[?(?:[^\s\]:]*/)?([^\s\]:/]+):\d+\] ?"
 )
+_RECORD = re.compile(rf"(?:{_PREFIX})?(?:{_VLLM}|({'|'.join(_UVICORN)}))")
+_GLUED = re.compile(rf"(?:{_PREFIX})?{_VLLM}()")
 _PREFIXES = re.compile(rf"{_PREFIX}(?:{_PREFIX})?")
 _TORCH = re.compile(
     r"(?:\[rank(\d+)\]:)?"
@@ -124,23 +127,24 @@ def parse(text: str) -> Record:
     Args:
         text: the line without control sequences and without its line feed.
     """
-    match = _VLLM.match(text)
+    match = _RECORD.match(text)
     if match is not None:
-        return _vllm(match, text)
+        return _record(match, text)
     return _parse_rarer(text, carried=False)
 
 
-def _vllm(match: re.Match[str], text: str) -> Record:
-    process, pid, level, stamp, file = match.groups()
+def _record(match: re.Match[str], text: str) -> Record:
+    """A record of vLLM or uvicorn."""
+    process, pid, level, stamp, file, uvicorn = match.groups()
     end = match.end()
     return Record(
-        Form.VLLM,
+        Form.UVICORN if uvicorn else Form.VLLM,
         text[end:],
-        _LEVELS[level],
+        _UVICORN[uvicorn] if uvicorn else _LEVELS[level],
         process or "",
         None if pid is None else int(pid),
-        stamp,
-        file,
+        stamp or "",
+        file or "",
         None,
         None,
         text[:end],
@@ -148,20 +152,16 @@ def _vllm(match: re.Match[str], text: str) -> Record:
 
 
 def _parse_rarer(text: str, *, carried: bool) -> Record:
-    """Everything but vLLM's own format; ``carried``: what stood in front is gone already."""
+    """Everything but the two formats above; ``carried``: what stood in front is gone already."""
     process, pid, start = "", None, 0
     prefix = _PREFIXES.match(text)
     if prefix is not None:
         # The innermost writer: Ray puts its own prefix behind the engine's.
         process, pid = prefix[3] or prefix[1], int(prefix[4] or prefix[2])
         start = prefix.end()
-        inner = _VLLM.match(text, start)
+        inner = _RECORD.match(text, start)
         if inner is not None:
-            return msgspec.structs.replace(_vllm(inner, text), process=process, pid=pid)
-    level = _UVICORN.get(text[start : start + 10])
-    if level is not None:
-        end = start + 10
-        return Record(Form.UVICORN, text[end:], level, process, pid, head=text[:end])
+            return msgspec.structs.replace(_record(inner, text), process=process, pid=pid)
     body = text[start:]
     record = _foreign(body)
     if record is not None:
@@ -171,22 +171,22 @@ def _parse_rarer(text: str, *, carried: bool) -> Record:
             pid=record.pid if pid is None else pid,
             head=text[: len(text) - len(record.message)],
         )
-    glued = _VLLM.search(body)
+    glued = _GLUED.search(body)
     if glued is not None:
         # Behind a progress bar without a line feed, or behind VLLM_LOGGING_PREFIX.
-        return _vllm(glued, body)
+        return _record(glued, body)
     if not carried:
         carrier = _CARRIER.match(body)
         if carrier is not None:
             rest = body[carrier.end() :]
-            match = _VLLM.match(rest)
-            return _vllm(match, rest) if match else _parse_rarer(rest, carried=True)
+            match = _RECORD.match(rest)
+            return _record(match, rest) if match else _parse_rarer(rest, carried=True)
     return Record(Form.RAW, body, Level.NONE, process, pid, head=text[:start])
 
 
 def _foreign(text: str) -> Record | None:
     """A line in the format of somebody other than vLLM and uvicorn."""
-    if text.startswith("["):
+    if text.startswith("[") or text[1:5].isdigit():
         match = _TORCH.match(text)
         if match is not None:
             return _torch(match, text)
@@ -212,7 +212,7 @@ def _foreign(text: str) -> Record | None:
         return Record(Form.KERNEL, text[match.end() :], stamp=match[1] or match[2] or match[3])
     if _KERNEL_MESSAGE.match(text):
         return Record(Form.KERNEL, text.lstrip())
-    if "%" in text and _PROGRESS.search(text) and _VLLM.search(text) is None:
+    if "%" in text and _PROGRESS.search(text) and _GLUED.search(text) is None:
         return Record(Form.PROGRESS, text)
     if text.startswith(_CLIENT):
         return Record(Form.CLIENT, text[len(_CLIENT) :])

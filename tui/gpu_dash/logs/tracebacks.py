@@ -29,6 +29,7 @@ _CHAINED = (
     "The above exception was the direct cause of",
     "During handling of the above exception, another exception occurred",
 )
+_GROUP_BARS = tuple(" " * depth + sign for depth in (2, 4, 6, 8) for sign in "|+")
 _GROUP_BAR = re.compile(r" +(?:\| |\+-[+-]*(?: \d+ -+)?|\+ )")
 _GROUP = re.compile(r"(?:Base)?ExceptionGroup: ")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|gaierror|timeout|error)(?:: |:$|$)")
@@ -86,7 +87,7 @@ class Tracebacks:
             writer.head = record.head
             writer.is_new = True
         message = record.message
-        if message.startswith(" ") and (bar := _GROUP_BAR.match(message)):
+        if message.startswith(_GROUP_BARS) and (bar := _GROUP_BAR.match(message)):
             message = message[bar.end() :]
         if message.startswith("  ") and self._is_body(writer, record, message):
             if len(writer.frames) < FRAMES:

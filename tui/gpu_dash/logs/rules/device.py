@@ -60,6 +60,7 @@ RULES = (
             "CUBLAS_STATUS_EXECUTION_FAILED",
             "CUDNN_STATUS_EXECUTION_FAILED",
         ),
+        unless=r"HIP error: unspecified",
         values=r"GPU node-(?P<node>\d+)",
         cases=(
             Case(
@@ -154,10 +155,8 @@ RULES = (
             "number of available GPUs",
             "total number of available GPUs",
             "exceeds the total number of available",
-            "is out of bounds for",
             "device >= 0 && device < num_gpus",
         ),
-        unless=r"out of bounds for (?:axis|dimension)",
         cases=(
             Case("Inconsistent", "set only HIP_VISIBLE_DEVICES, or make both equal"),
             Case("driver|libcuda|libnvidia|NVML", "`nvidia-smi` inside the container: --gpus all"),
@@ -169,6 +168,14 @@ RULES = (
             "GPUs (2).",
             "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
         ),
+        rejects=("IndexError: index 7 is out of bounds for dimension 0 with size 4",),
+    ),
+    Rule(
+        "device_visibility",
+        ("is out of bounds",),
+        pattern=r"local rank \S+ is out of bounds",
+        first_check="fewer GPUs are visible than ranks are asked for: CUDA_VISIBLE_DEVICES",
+        matches=("AssertionError: DP adjusted local rank 3 is out of bounds. ",),
         rejects=("IndexError: index 7 is out of bounds for dimension 0 with size 4",),
     ),
     Rule(
@@ -231,6 +238,7 @@ RULES = (
             "FP8 is not supported",
             "does not support FP8",
             "Unknown quantization method",
+            "does not support weight_bits",
         ),
         matches=(
             "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum "

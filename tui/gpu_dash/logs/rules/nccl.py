@@ -7,7 +7,7 @@ from gpu_dash.model.log import Severity
 
 _SAID = voices(Voice.RAW, Voice.FAILURE, Voice.NCCL_WARN)
 _SHM_FRAMES = When(
-    text=r"/dev/shm|psm_|nccl-", frames=r"shm_broadcast|shared_memory\.py|shm_object_storage"
+    text=r"/dev/shm|psm_", frames=r"shm_broadcast|shared_memory\.py|shm_object_storage"
 )
 
 RULES = (
@@ -25,6 +25,7 @@ RULES = (
             "Call to posix_fallocate failed",
             "ncclShmOpen",
             "ncclShmemAllocateShareableBuffer",
+            "/dev/shm/nccl-",
         ),
         unless=r"out of resource",
         weight=Weight.DETAIL,
@@ -45,14 +46,16 @@ RULES = (
     ),
     Rule(
         "nccl_shm",
-        ("failed to extend", "No space left on device", "No such file or directory: '/psm_"),
+        ("No space left on device", "No such file or directory: '/psm_"),
         when=_SHM_FRAMES,
         weight=Weight.DETAIL,
         voices=_SAID,
         matches=(
             "FileNotFoundError: [Errno 2] No such file or directory: '/psm_56ab20ea'",
-            "host-a:88:151 [1] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/"
-            "nccl-jX to 9637892 bytes",
+            '(Worker pid=8) ERROR 11-30 10:13:02 [multiproc_executor.py:949]   File "/usr/lib/'
+            'python3.12/multiprocessing/shared_memory.py", line 104, in __init__\n'
+            "(Worker pid=8) ERROR 11-30 10:13:02 [multiproc_executor.py:949] OSError: [Errno 28] "
+            "No space left on device",
         ),
         rejects=("OSError: [Errno 28] No space left on device: '/data/cache/model.safetensors'",),
     ),
