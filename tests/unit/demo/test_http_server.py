@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import socket
+from collections.abc import AsyncIterator
 
 import pytest
 
-from gpu_dash.demo.http_server import HttpServer, Request, Response
+from gpu_dash.demo.http_server import HttpServer, Request, Response, take_port
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Connect = Callable[[], "asyncio.Future[Client]"]
 
 
 class Desk:
@@ -21,6 +21,7 @@ class Desk:
         self.open: list[Response] = []
         self.answers: list[int] = []
         self.gone = asyncio.Event()
+        self.server: HttpServer | None = None
 
     def handle(self, request: Request, response: Response) -> None:
         self.requests.append(request)
@@ -43,10 +44,10 @@ async def desk() -> Desk:
 @pytest.fixture
 async def client(desk: Desk) -> AsyncIterator[Client]:
     server = HttpServer(desk.handle, desk.observe)
-    loop = asyncio.get_running_loop()
-    listening = await loop.create_server(server.connect, "127.0.0.1", 0)
-    host, port = listening.sockets[0].getsockname()
-    reader, writer = await asyncio.open_connection(host, port)
+    listener = take_port("127.0.0.1", 0)
+    listening = await asyncio.get_running_loop().create_server(server.connect, sock=listener)
+    desk.server = server
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
     yield reader, writer
     writer.close()
     await writer.wait_closed()
@@ -76,6 +77,19 @@ async def test_a_connection_takes_one_request_after_the_other(client: Client, de
     assert desk.requests[0].headers["host"] == "x"
     assert desk.requests[0].peer.startswith("127.0.0.1:")
     assert desk.answers == [200, 200]
+
+
+async def test_no_token_waits_for_the_one_before_to_be_acknowledged(
+    client: Client, desk: Desk
+) -> None:
+    reader, writer = client
+    writer.write(post(b"here"))
+    await read_answer(reader)
+    assert desk.server is not None
+    (connection,) = desk.server.connections
+    assert connection.transport is not None
+    ours = connection.transport.get_extra_info("socket")
+    assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_requests_sent_at_once_are_answered_in_their_order(client: Client) -> None:

@@ -8,6 +8,7 @@ streams in one go.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -89,7 +90,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._buffer = bytearray()
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport | None = None
+        """The client's, until it is gone."""
         self._peer = ""
         self._open_response: Response | None = None
         self._told_to_continue = False
@@ -97,7 +99,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self.transport = transport
         host, port = transport.get_extra_info("peername")[:2]
         self._peer = f"{host}:{port}"
         self._server.connections.add(self)
@@ -110,7 +112,7 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self.transport = None
         self._server.connections.discard(self)
         response, self._open_response = self._open_response, None
         if response is not None and response.on_disconnect is not None:
@@ -118,8 +120,8 @@ class Connection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes, if the client is still there."""
-        if self._transport is not None:
-            self._transport.write(data)
+        if self.transport is not None:
+            self.transport.write(data)
 
     def announce(self, request: Request, status: int) -> None:
         """An answer begins."""
@@ -136,16 +138,16 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Send what is written and close."""
-        if self._transport is not None:
-            self._transport.close()
+        if self.transport is not None:
+            self.transport.close()
 
     def abort(self) -> None:
         """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def _read_requests(self) -> None:
-        while self._transport is not None and self._open_response is None:
+        while self.transport is not None and self._open_response is None:
             try:
                 request = self._next_request()
             except _BadRequest as error:
@@ -191,6 +193,24 @@ class HttpServer:
     def connect(self) -> Connection:
         """A protocol for a new connection."""
         return Connection(self)
+
+
+def take_port(host: str, port: int) -> socket.socket:
+    """Take a port without listening on it, as vLLM does: clients are refused until it is ready.
+
+    Raises:
+        OSError: somebody listens there, or the host is none of this machine's.
+    """
+    # With the protocol named, asyncio turns Nagle's algorithm off on each connection: a token
+    # would wait up to 40 ms for the client to acknowledge the one before.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def _refusal(status: HTTPStatus) -> bytes:

@@ -7,6 +7,7 @@ kernel have no prefix.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -94,5 +95,8 @@ def _write(stream: BinaryIO, text: str) -> None:
     try:
         stream.write(text.encode())
         stream.flush()
-    except (BrokenPipeError, ValueError):
-        return
+    except BrokenPipeError:
+        # What is left in the buffer must go somewhere, or Python fails at its exit.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

@@ -16,7 +16,7 @@ from gpu_dash.demo.api import Api
 from gpu_dash.demo.arguments import Options
 from gpu_dash.demo.engine import Capacity, Engine
 from gpu_dash.demo.failure import Death, Fault
-from gpu_dash.demo.http_server import HttpServer, Request
+from gpu_dash.demo.http_server import HttpServer, Request, take_port
 from gpu_dash.demo.log import ServerLog
 from gpu_dash.demo.metrics import BLOCK_TOKENS, MetricsPage
 from gpu_dash.demo.protocol import ModelCard
@@ -38,7 +38,7 @@ async def serve(options: Options) -> int:
         )
         return 1
     try:
-        listener = _bind(options.host, options.port)
+        listener = take_port(options.host, options.port)
     except OSError:
         log.raw_error(traceback.format_exc().rstrip())
         return 1
@@ -220,20 +220,6 @@ def _capacity(options: Options) -> Capacity:
     if options.num_gpu_blocks is None:
         return capacity
     return replace(capacity, kv_cache_tokens=options.num_gpu_blocks * BLOCK_TOKENS)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """Take the port without listening on it, as vLLM does: a client is refused until ready."""
-    # With the protocol named, asyncio turns Nagle's algorithm off on each connection: a token
-    # would wait up to 40 ms for the client to acknowledge the one before.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def _die_of_interrupt(core: subprocess.Popen[bytes]) -> None:
