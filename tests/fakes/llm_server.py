@@ -60,6 +60,8 @@ class LlmServer:
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
+        except asyncio.CancelledError:
+            pass  # the server closes; Python 3.11 complains about a handler that was cancelled
         finally:
             self._connections.discard(task)
             writer.close()

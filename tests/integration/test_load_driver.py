@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -310,6 +311,18 @@ async def test_the_worker_may_open_as_many_files_as_the_host_allows() -> None:
     async with rig() as r:
         soft, hard = r.worker().rlimit(psutil.RLIMIT_NOFILE)
         assert soft == hard
+
+
+async def test_more_requests_than_open_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = ("sh", "-c", f"ulimit -n 128; exec {shlex.join(child._COMMAND)}")
+    monkeypatch.setattr(child, "_COMMAND", limited)
+    async with rig() as r:
+        with pytest.raises(UsageError, match=r"concurrency: 100 .* hard limit is 128"):
+            r.driver.set_concurrency(100)
+        with pytest.raises(UsageError, match="concurrency: 100"):
+            r.driver.start_ramp(plan(1, 100))
+        await r.run(plan(8, requests=16))
+        assert {x.outcome for x in r.records()} == {Outcome.OK}
 
 
 async def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ from gpu_dash.model.log import Severity
 
 _READY_TIMEOUT_S = 20.0
 _STOP_TIMEOUT_S = 5.0
+_OWN_OPEN_FILES = 64
+"""What a worker has open beside its connections, with room to spare."""
 
 
 class LoadDriver:
@@ -74,6 +76,8 @@ class LoadDriver:
         self._child: WorkerChild | None = None
         self._configured: tuple[Target, LoadPlan] | None = None
         """What the living worker was told last."""
+        self._open_files: int | None = None
+        """How many files a worker may open, once one has said so."""
         self._why_lost = ""
         self._timer: asyncio.TimerHandle | None = None
         self._settled = asyncio.Event()
@@ -145,21 +149,22 @@ class LoadDriver:
             plan: the ramp; the one that was offered, or ran last, if left out.
 
         Raises:
-            UsageError: the plan cannot be run, or there is no target.
+            UsageError: the plan cannot be run, there is no target, or the host allows fewer
+                connections.
         """
         plan = plan or self._conductor.plan
         check_plan(plan)
-        self._configure(plan)
+        self._configure(plan, max(plan.ramp))
         self._apply(self._conductor.start_ramp(plan, self._clock.monotonic()))
 
     def set_concurrency(self, concurrency: int) -> None:
         """Change the load by hand, from any state; ends a ramp. 0 stops.
 
         Raises:
-            UsageError: there is no target.
+            UsageError: there is no target, or the host allows fewer connections.
         """
         if concurrency > 0:
-            self._configure(self._conductor.plan)
+            self._configure(self._conductor.plan, concurrency)
         self._apply(self._conductor.set_concurrency(concurrency, self._clock.monotonic()))
 
     def pause(self) -> None:
@@ -207,9 +212,15 @@ class LoadDriver:
             self._configured = None
         return self._child
 
-    def _configure(self, plan: LoadPlan) -> None:
+    def _configure(self, plan: LoadPlan, concurrency: int = 0) -> None:
+        """Bring the worker to where it can send the requests of this plan."""
         if self._target is None:
             raise UsageError("no server to load yet: launch one, or give --base-url")
+        if self._open_files is not None and concurrency > self._open_files - _OWN_OPEN_FILES:
+            raise UsageError(
+                f"concurrency: {concurrency} requests need as many open files, and the hard limit "
+                f"is {self._open_files}; raise it with `ulimit -Hn`, or ask for less"
+            )
         child = self._ensure_child()
         if self._configured != (self._target, plan):
             self._configured = (self._target, plan)
@@ -220,6 +231,7 @@ class LoadDriver:
         now = self._clock.monotonic()
         match frame:
             case WorkerReady():
+                self._open_files = frame.open_files
                 self._settled.set()
             case Started():
                 self._ledger.start(frame.requests)

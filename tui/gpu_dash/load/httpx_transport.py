@@ -7,6 +7,7 @@ import ipaddress
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import anyio.lowlevel
 import httpx
@@ -23,42 +24,36 @@ _LINGER_S = 0.25
 
 
 async def load_ahead() -> None:
-    """Load what httpx otherwise loads during the first request (50 ms)."""
+    """Load what httpx otherwise loads during the first request (0.1 s)."""
     await anyio.lowlevel.checkpoint()
+    await httpx.AsyncHTTPTransport(verify=False, trust_env=False).aclose()
 
 
 class HttpxTransport:
-    """HTTP/1.1 by an :class:`httpx.AsyncClient`, with as many connections as requests.
+    """HTTP/1.1 by httpx, with as many connections as there are requests in flight.
 
-    It has no time-outs of its own: the exchange knows when it has waited long enough, and cancels.
+    Each connection is an :class:`httpx.AsyncHTTPTransport` of its own: a shared pool looks at all
+    of its connections for each request, which at 256 of them takes longer than the request. It
+    has no time-outs: the exchange knows when it has waited long enough, and cancels.
 
     Args:
-        target: where to, checked by :func:`gpu_dash.load.check.check_target`; the key goes into
-            a header and nowhere else.
+        target: where to, checked by :func:`gpu_dash.load.check.check_target`; the key goes into a
+            header and nowhere else.
         endpoint: which of the two endpoints.
     """
 
     path = "httpx"
 
     def __init__(self, target: Target, endpoint: Endpoint) -> None:
-        self._url = target.base_url + _PATHS[endpoint]
-        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        self._url = httpx.URL(target.base_url + _PATHS[endpoint])
+        self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if target.api_key:
-            headers["authorization"] = f"Bearer {target.api_key}"
-        is_local = _is_loopback(httpx.URL(target.base_url).host)
-        self._client = httpx.AsyncClient(
-            headers=headers,
-            timeout=None,
-            limits=httpx.Limits(
-                max_connections=None,
-                max_keepalive_connections=None,
-                keepalive_expiry=_KEEP_ALIVE_S,
-            ),
-            # a proxy in the environment is not for this host
-            trust_env=not is_local,
-            # loading the certificates takes longer than all the rest
-            verify=not is_local or target.base_url.startswith("https:"),
-        )
+            self._headers["authorization"] = f"Bearer {target.api_key}"
+        self._proxy = proxy_for(self._url)
+        # loading the certificates takes longer than all the rest
+        needs_tls = self._url.scheme == "https" or self._proxy is not None
+        self._tls = httpx.create_ssl_context(verify=needs_tls)
+        self._idle: list[httpx.AsyncHTTPTransport] = []
 
     async def post(self, body: bytes, sink: ResponseSink) -> None:
         """See :meth:`gpu_dash.load.transport.Transport.post`."""
@@ -67,11 +62,12 @@ class HttpxTransport:
             if event.endswith("send_request_headers.started"):
                 sink.on_sent(time.monotonic())
 
-        request = self._client.build_request(
-            "POST", self._url, content=body, extensions={"trace": note}
+        request = httpx.Request(
+            "POST", self._url, headers=self._headers, content=body, extensions={"trace": note}
         )
+        connection = self._idle.pop() if self._idle else self._connect()
         try:
-            response = await self._client.send(request, stream=True)
+            response = await connection.handle_async_request(request)
             try:
                 sink.on_head(
                     response.status_code,
@@ -87,10 +83,21 @@ class HttpxTransport:
                 await response.aclose()
         except httpx.HTTPError as error:
             raise _translate(error) from error
+        finally:
+            self._idle.append(connection)
 
     async def close(self) -> None:
         """See :meth:`gpu_dash.load.transport.Transport.close`."""
-        await self._client.aclose()
+        for connection in self._idle:
+            await connection.aclose()
+
+    def _connect(self) -> httpx.AsyncHTTPTransport:
+        return httpx.AsyncHTTPTransport(
+            verify=self._tls,
+            trust_env=False,
+            proxy=self._proxy,
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=_KEEP_ALIVE_S),
+        )
 
 
 async def _linger(chunks: AsyncIterator[bytes]) -> None:
@@ -104,6 +111,14 @@ async def _linger(chunks: AsyncIterator[bytes]) -> None:
                 pass
     except (TimeoutError, httpx.HTTPError):
         pass
+
+
+def proxy_for(url: httpx.URL) -> str | None:
+    """The proxy that the environment names for this URL; none for this host itself."""
+    if _is_loopback(url.host) or proxy_bypass(url.host):
+        return None
+    proxies = getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")
 
 
 def _is_loopback(host: str) -> bool:

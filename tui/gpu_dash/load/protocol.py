@@ -62,7 +62,6 @@ ToWorker = Configure | SetLoad | Window | Cancel
 class WorkerReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The worker's first frame: what costs time to load is loaded."""
 
-    pid: int
     open_files: int
     """Its limit of open files, raised as far as it goes: more requests cannot be in flight."""
 

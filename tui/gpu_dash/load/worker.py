@@ -72,7 +72,7 @@ async def _serve(stdin: BinaryIO, stdout: BinaryIO, open_files: int) -> None:
     outbox = Outbox(send)
     pulse = Pulse()
     await load_ahead()
-    send(WorkerReady(pid=os.getpid(), open_files=open_files))
+    send(WorkerReady(open_files=open_files))
     async with asyncio.TaskGroup() as tasks:
         load = ClosedLoop(tasks, outbox, pulse, HttpxTransport)
         ticker = tasks.create_task(_tick(load, pulse, send))

@@ -79,9 +79,12 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ignore_eos: bool = True
     """Ask vLLM to go on to ``output_tokens``, so that all requests weigh the same."""
     seed: int = 0
+    """The same number makes the same prompts; 0 makes others in each session, so that a prefix
+    cache that is still warm does not answer for the model."""
     timeout_s: float = 120.0
     stall_s: float = 30.0
-    """A stream without a byte for this long has stalled."""
+    """A stream that has begun and brings no data for this long has stalled; comments and blank
+    lines, with which gateways keep a connection open, are no data."""
     slo: Slo | None = None
     extra_body: dict[str, Any] = {}
 
