@@ -143,9 +143,9 @@ def test_cards_cool_down_after_their_server(clock: ManualClock) -> None:
         temperatures.append(reading.sample.temperature_celsius)
         energies.append(reading.sample.energy_joules)
         assert reading.sample.power_watts == 70
-    assert 80 > temperatures[0] > temperatures[1] > temperatures[2] > 32
+    assert 80 > temperatures[0] > temperatures[1] > temperatures[2] > 36
     assert energies == [710, 1410, 2110]
-    assert "refused" in backend.detail
+    assert "no server answers at http://127.0.0.1:" in backend.detail
 
 
 def test_the_energy_counter_never_falls(clock: ManualClock, server: Server) -> None:

@@ -54,6 +54,10 @@ def describe_end(returncode: int, last_words: bytes) -> str:
 class SamplerChild:
     """A running sampler.
 
+    Its waits are blocks of :func:`asyncio.timeout`: ``asyncio.wait_for`` loses a cancellation that
+    comes together with what it waits for (before Python 3.12), and here something comes all the
+    time.
+
     Args:
         process: started with pipes on all three standard streams.
     """
@@ -104,9 +108,11 @@ class SamplerChild:
             AgentError: what it writes are no frames.
         """
         try:
-            data = await asyncio.wait_for(self._frames.read(65536), within_s)
+            async with asyncio.timeout(within_s):
+                data = await self._frames.read(65536)
         except TimeoutError:
-            data = await asyncio.wait_for(self._frames.read(65536), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                data = await self._frames.read(65536)
         return list(self._decoder.feed(data)) if data else None
 
     def send(self, order: SetSimulatedUrl) -> None:
@@ -130,7 +136,8 @@ class SamplerChild:
             False if it has not ended in that time.
         """
         try:
-            await asyncio.wait_for(self._process.wait(), within_s)
+            async with asyncio.timeout(within_s):
+                await self._process.wait()
         except TimeoutError:
             return False
         while await self._frames.read(65536):

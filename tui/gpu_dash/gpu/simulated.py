@@ -37,6 +37,8 @@ class _Limits(msgspec.Struct, frozen=True, kw_only=True):
     slowdown_temperature_celsius: float | None = None
     shutdown_temperature_celsius: float | None = None
     power_limit_default_watts: float | None = None
+    power_limit_min_watts: float | None = None
+    power_limit_max_watts: float | None = None
     sm_clock_max_mhz: float | None = None
     memory_clock_max_mhz: float | None = None
     memory_total_bytes: int | None = None
@@ -107,7 +109,7 @@ class SimulatedBackend:
             if self._is_patient(at, error):
                 return Sweep(at, ())
             cards = None
-            problem = one_line(f"{url}{PATH}: {error or type(error).__name__}")
+            problem = _in_words(url, error)
         if cards is None:
             self._answered_at = None
             self.detail = f"idle cards; {problem}"
@@ -157,6 +159,12 @@ class SimulatedBackend:
             before = self._samples.get(info.gpu)
             self._samples[info.gpu] = idle_sample(info, before, elapsed)
         return Sweep(at, tuple(Reading(self._samples[info.gpu]) for info in self.gpus))
+
+
+def _in_words(url: str | None, error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"no server answers at {url}"
+    return one_line(f"{url}{PATH}: {error or type(error).__name__}")
 
 
 def _fetch(url: str) -> list[_Card]:
