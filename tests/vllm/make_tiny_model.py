@@ -29,7 +29,11 @@ A server that answers its health check is not always a server that answers its u
 Watch the temperature, the power draw and the clock: when it falls, something is throttling.
 The queue grows when requests come in faster than tokens go out; then the first token is late.
 Stop the process gently, wait for the workers to leave, and only then start the next one.
-One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen.
+A card at its power cap is busy; a card at its temperature limit is in trouble, so cool it first.
+Throughput is a matter of patience: warm up, hold the load, measure the window, then take a step.
+When a worker dies the others wait for it, and the collective that they share never comes back.
+One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.
+Sunday Monday Tuesday Wednesday Thursday Friday Saturday January February March April August.
 0 1 2 3 4 5 6 7 8 9 10 20 50 100 200 500 1000 2048 4096 . , ; : ! ? ( ) [ ] { } + - * / = < >
 user assistant system tool
 """
@@ -43,6 +47,7 @@ CHAT_TEMPLATE = (
 
 CONTEXT_TOKENS = 2048
 VOCABULARY = 640
+"""Synthetic prompts are made of token ids, of which every real model has more than this."""
 LAYERS = 2
 HIDDEN = 64
 INTERMEDIATE = 2 * HIDDEN
@@ -69,6 +74,8 @@ def make_tokenizer(folder: Path) -> Any:
         show_progress=False,
     )
     tokenizer.train_from_iterator(TRAINING_TEXT.strip().splitlines(), trainer)
+    if tokenizer.get_vocab_size() != VOCABULARY:
+        raise SystemExit(f"the text gives only {tokenizer.get_vocab_size()} tokens: lengthen it")
     tokenizer.save(str(folder / "tokenizer.json"))
     write_json(
         folder / "tokenizer_config.json",
@@ -102,7 +109,7 @@ def write_configuration(folder: Path, tokenizer: Any) -> None:
             "num_attention_heads": HEADS,
             "num_key_value_heads": KV_HEADS,
             "head_dim": HEAD_DIMENSION,
-            "vocab_size": tokenizer.get_vocab_size(),
+            "vocab_size": VOCABULARY,
             "max_position_embeddings": CONTEXT_TOKENS,
             "rms_norm_eps": 1e-6,
             "rope_theta": 10000.0,
@@ -128,7 +135,7 @@ def write_configuration(folder: Path, tokenizer: Any) -> None:
     )
 
 
-def random_weights(vocabulary: int) -> dict[str, Any]:
+def random_weights() -> dict[str, Any]:
     """The model's tensors by their Qwen3 names; the same ones every time."""
     random = np.random.default_rng(seed=0)
 
@@ -140,9 +147,9 @@ def random_weights(vocabulary: int) -> dict[str, Any]:
 
     queries, keys = HEADS * HEAD_DIMENSION, KV_HEADS * HEAD_DIMENSION
     weights = {
-        "model.embed_tokens.weight": matrix(vocabulary, HIDDEN),
+        "model.embed_tokens.weight": matrix(VOCABULARY, HIDDEN),
         "model.norm.weight": ones(HIDDEN),
-        "lm_head.weight": matrix(vocabulary, HIDDEN),
+        "lm_head.weight": matrix(VOCABULARY, HIDDEN),
     }
     for layer in range(LAYERS):
         tensors = {
@@ -169,8 +176,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer(folder)
     write_configuration(folder, tokenizer)
-    weights = random_weights(tokenizer.get_vocab_size())
-    save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    save_file(random_weights(), str(folder / "model.safetensors"), metadata={"format": "pt"})
 
 
 if __name__ == "__main__":
