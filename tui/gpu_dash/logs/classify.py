@@ -95,13 +95,14 @@ class Classifier:
 
     def _states(self, number: int, text: str) -> LogLine:
         """A line with control characters: perhaps several states of a progress bar, of which the
-        newest is shown, or the one that says more."""
-        states = [strip_controls(state) for state in text.split("\r")]
-        if len(states) == 1:
-            return self._line(number, states[0])
-        lines = [self._line(number, state) for state in states if state]
-        marked = [line for line in lines if line.kind]
-        return (marked or lines)[-1] if lines else LogLine(number, "")
+        newest is shown, or the first one in which something is found."""
+        line = LogLine(number, "")
+        for state in map(strip_controls, text.split("\r")):
+            if state:
+                line = self._line(number, state)
+                if line.kind:
+                    break
+        return line
 
     def _line(self, number: int, text: str) -> LogLine:
         record, voice = _read(text)
@@ -122,7 +123,7 @@ class Classifier:
                 found = self._report(match, record, number, text)
             elif voice is Voice.KERNEL:
                 self._note_card(record.message, number)
-        shown = text if len(text) <= SHOWN_CHARACTERS else _cut(text)
+        shown = _cut(text)
         if found is None:
             return LogLine(number, shown)
         is_cause = found.root and found.line == number
@@ -206,7 +207,7 @@ class Classifier:
             weight=rule.weight,
             seniority=2 if subject else _seniority(record),
             line=number,
-            message=text,
+            message=_cut(text),
             at=self._at,
             moment=moment(record.stamp) if record.stamp else None,
             subject=subject,
@@ -238,7 +239,7 @@ class Classifier:
                     weight=Weight.CONDITION if stopping else Weight.UNEXPLAINED,
                     seniority=_seniority(record),
                     line=unknown.number,
-                    message=unknown.text,
+                    message=_cut(unknown.text),
                     at=self._at,
                     moment=moment(record.stamp) if record.stamp else None,
                     subject=subject,

@@ -80,10 +80,11 @@ _LETTERS = {"I": Level.INFO, "W": Level.WARNING, "E": Level.ERROR, "F": Level.CR
 _UVICORN = {f"{name}:".ljust(10): level for name, level in _LEVELS.items()}
 """uvicorn pads level and colon to ten columns."""
 
-_PREFIX = r"\(([A-Za-z][^()]*?) pid=(\d+)[^()]*\) ?"
+# Every repetition is bounded, so that no line, however it was made, takes long.
+_PREFIX = r"\(([A-Za-z][^()]{0,60}?) pid=(\d+)[^()]{0,80}\) ?"
 _VLLM = (
     r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d-\d\d \d\d:\d\d:\d\d) "
-    r"\[?(?:[^\s\]:]*/)?([^\s\]:/]+):\d+\] ?"
+    r"\[?(?:[^\s\]:]{0,200}/)?([^\s\]:/]{1,100}):\d+\] ?"
 )
 _RECORD = re.compile(rf"(?:{_PREFIX})?(?:{_VLLM}|({'|'.join(_UVICORN)}))")
 _GLUED = re.compile(rf"(?:{_PREFIX})?{_VLLM}()")
@@ -96,8 +97,8 @@ _TORCH = re.compile(
 _TORCH_RANK = re.compile(r"(?:\[(?:PG [^\]]*)?[Rr]ank (\d+)\] ?)")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
 _NCCL = re.compile(
-    r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?\S+:(\d+):\d+ \[(-?\d+)\] "
-    r"(?:\S+:\d+ )?NCCL ([A-Z]+) "
+    r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?[^\s:]{1,255}:(\d+):\d+ \[(-?\d+)\] "
+    r"(?:\S{1,300}:\d+ )?NCCL ([A-Z]+) "
 )
 _NCCL_LEVELS = {"INFO": Level.INFO, "WARN": Level.WARNING, "ERROR": Level.ERROR}
 _KERNEL = re.compile(
@@ -111,7 +112,7 @@ _KERNEL_MESSAGE = re.compile(
     r" *(?:NVRM: |nvidia-nvswitch\d*: |amdgpu[ :]|\[drm[:\]]"
     r"|(?:Out of memory|Memory cgroup out of memory): Killed process )"
 )
-_PROGRESS = re.compile(r"\d+%.{0,400}?\|.*\[[\d:]+<")
+_PROGRESS = re.compile(r"\d%(?: Completed \| |\|[^|]*\| *)[^\s|]{1,30}/[^\s|]{1,30} \[[\d:]+<")
 _CARRIER = re.compile(
     # docker logs -t and Kubernetes; docker compose; the journal
     r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"

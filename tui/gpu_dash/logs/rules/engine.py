@@ -41,6 +41,8 @@ CONSEQUENCES = (
         "engine_dead",
         (
             "EngineDeadError",
+            "MQEngineDeadError",
+            "AsyncEngineDeadError",
             "EngineCore encountered an issue",
             "Engine core initialization failed",
             "WorkerProc initialization failed due to an exception in a background process",

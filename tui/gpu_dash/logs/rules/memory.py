@@ -9,7 +9,7 @@ from gpu_dash.model.log import Severity
 _OUT = (
     "out of memory",
     "OutOfMemoryError",
-    "OUT_OF_MEMORY",
+    "CUDA_ERROR_OUT_OF_MEMORY",
     "CUBLAS_STATUS_ALLOC_FAILED",
     "hipErrorOutOfMemory",
     "cudaErrorMemoryAllocation",
@@ -138,7 +138,7 @@ RULES = (
     # -- the host --------------------------------------------------------------------------------
     Rule(
         "host_oom",
-        ("ut of memory: Killed process",),
+        ("Out of memory: Killed process", "out of memory: Killed process"),
         pattern=r"Killed process (?P<pid>\d+) \((?P<name>(?:VLLM|vllm|python|pt_main|ray)[^)]*)\)",
         weight=Weight.DETAIL,
         voices=voices(Voice.KERNEL, Voice.RAW),

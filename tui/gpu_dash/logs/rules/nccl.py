@@ -329,7 +329,7 @@ RULES = (
     ),
     Rule(
         "nccl_system_error",
-        ("rror", "ail", "bort"),
+        ("error", "Error", "fail", "Fail", "abort", "Abort"),
         pattern=r"(?i)\b(?:error|fail(?:ed|ure)?|abort(?:ed)?)\b",
         weight=Weight.UNEXPLAINED,
         severity=Severity.ERROR,
@@ -347,13 +347,17 @@ RULES = (
     Rule(
         "allreduce_fallback",
         (
-            "ll-reduce",
-            "llreduce",
-            "llReduce",
-            "ll Reduce",
+            "all-reduce",
+            "allreduce",
             "all_reduce",
+            "AllReduce",
+            "Allreduce",
+            "All Reduce",
+            "CustomAllreduce",
+            "QuickReduce",
             "SymmMem",
-            "ymmetric memory",
+            "symmetric memory",
+            "Symmetric memory",
         ),
         pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
         r"|failed to init",

@@ -103,7 +103,7 @@ class Rule:
     """Of :data:`~gpu_dash.logs.rules.kinds.KINDS`, which has severity and advice; empty for lines
     that look like a failure and are none."""
     phrases: tuple[str, ...]
-    """One of these stands in the line, literally."""
+    """One of these stands in the line, literally, and begins where a word begins."""
     pattern: str = ""
     """And this expression is found in it. Named groups ``gpu rank tp pci node pid`` name the
     subject; every named group can be used in ``first_check`` as ``{name}``."""

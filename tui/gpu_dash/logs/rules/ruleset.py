@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpu_dash.logs.rules.kinds import KINDS, Kind
 from gpu_dash.logs.rules.rule import Rule, Voice, When
@@ -31,13 +32,16 @@ class Match:
         return KINDS[self.rule.kind]
 
 
+MATCHED_CHARACTERS = 4096
+"""What rules look at of a message: more than any failure needs to say what it is."""
+
+
 class _Screen:
     """The rules of one voice."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
-        phrases = sorted({phrase for rule in rules for phrase in rule.phrases})
-        self.any_phrase = re.compile("|".join(map(re.escape, phrases)) or r"(?!)")
+        self.any_phrase = re.compile(_any_of({p for rule in rules for p in rule.phrases}))
 
 
 class RuleSet:
@@ -63,6 +67,7 @@ class RuleSet:
             screen = self._screens[voice] = _Screen(
                 [rule for rule in self._rules if voice in rule.voices]
             )
+        message = message[:MATCHED_CHARACTERS]
         if screen.any_phrase.search(message) is None:
             return None
         for rule in screen.rules:
@@ -121,3 +126,28 @@ def _match(rule: Rule, message: str, values: dict[str, str]) -> Match:
 
 def _named(found: re.Match[str]) -> dict[str, str]:
     return {name: value for name, value in found.groupdict().items() if value is not None}
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    """An expression for any of these phrases at the beginning of a word.
+
+    Written as a tree of common beginnings and tried only where a word begins, which makes it ten
+    times as fast as one alternative after the other.
+    """
+    word: dict[str, Any] = {}
+    other: dict[str, Any] = {}
+    for phrase in phrases:
+        node = word if re.match(r"\w", phrase) else other
+        for character in phrase:
+            node = node.setdefault(character, {})
+        node[""] = {}
+    parts = [rf"\b{_tree(word)}"] if word else []
+    parts += [_tree(other)] if other else []
+    return "|".join(parts) or r"(?!)"
+
+
+def _tree(node: dict[str, Any]) -> str:
+    if "" in node:
+        return ""
+    parts = [re.escape(character) + _tree(child) for character, child in sorted(node.items())]
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"

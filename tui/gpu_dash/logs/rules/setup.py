@@ -53,7 +53,12 @@ RULES = (
     ),
     Rule(
         "port_in_use",
-        ("ddress already in use", "EADDRINUSE", "error while attempting to bind"),
+        (
+            "Address already in use",
+            "address already in use",
+            "EADDRINUSE",
+            "error while attempting to bind",
+        ),
         matches=(
             "OSError: [Errno 98] Address already in use",
             "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): "
