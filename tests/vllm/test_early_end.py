@@ -22,6 +22,7 @@ def job_in_second_step(vllm_profile: Path, private_home: Path) -> Job:
         *("--step", "10s", "--warmup", "1s", "--output-tokens", "32"),
     )
     job.wait_for_objects(1)
+    assert job.objects()[0]["requests_ok"] > 0
     return job
 
 
