@@ -77,7 +77,7 @@ class DashboardApp(App[None]):
         Binding("G,F", "log_follow", show=False),
         Binding("e", "cause", show=False),
         Binding("enter", "open_line", show=False),
-        Binding("tab,shift+tab", "turn_arrows", show=False),
+        Binding("tab,shift+tab", "turn_arrows", show=False, priority=True),
         Binding("up", "log_move(-1)", show=False),
         Binding("down", "log_move(1)", show=False),
         Binding("pageup", "log_page(-1)", show=False),
@@ -279,7 +279,7 @@ class DashboardApp(App[None]):
         The search key is taken before any other, so that what is typed behind it in one burst
         over a slow line goes into the search and not to the load keys.
         """
-        if action == "search":
+        if action in ("search", "turn_arrows"):
             return len(self.screen_stack) == 1 and not self._dashboard.is_searching
         return super().check_action(action, parameters) is not False
 

@@ -184,7 +184,7 @@ _TIGHT = (
     Column("°C", 4, _temperature),
     Column("W", 4, lambda reading: [(whole(reading.sample.power_watts), Role.PLAIN)]),
     Column("MHz", 4, _clock_short),
-    Column("util", 4, _utilization),
+    Column("ut%", 3, _utilization_short),
 )
 # bars, in the order in which they get room: each stands behind its column
 _BARS = ((POWER, POWER_BAR), (CLOCK, CLOCK_BAR), (UTILIZATION, UTILIZATION_BAR),

@@ -43,10 +43,14 @@ def text_width(text: str) -> int:
 
 
 def clean(text: str) -> str:
-    """A text without anything that the terminal would obey or that has no fixed width."""
+    """A text without anything that the terminal would obey or give no sure width.
+
+    The joiners that make one emoji of several go too: terminals differ in what they take for it.
+    """
     if text.isprintable():
         return text
-    return strip_controls(text.replace("\n", " ")).expandtabs(4)
+    text = strip_controls(text.replace("\n", " ")).expandtabs(4)
+    return "".join(character for character in text if character.isprintable())
 
 
 class Row:

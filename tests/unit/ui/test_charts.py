@@ -1,0 +1,202 @@
+"""Cause and effect stand above each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_dash.model import events as ev
+from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
+from gpu_dash.model.log import Severity
+from gpu_dash.model.server import ServerMetrics
+from gpu_dash.ui.render.charts import Charts
+from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.view import View
+from tests.ui.scenes import began, gpu_infos, gpu_sample, ramp_scene
+from tests.unit.ui.views import view_of
+
+WIDTH, HEIGHT = 120, 21
+
+
+def charts(view: View, width: int = WIDTH, height: int = HEIGHT) -> list[Row]:
+    rows = Charts().rows(view, width, height)
+    assert len(rows) == height
+    assert all(row.width == width for row in rows)
+    return rows
+
+
+def column_of(row: Row, text: str) -> int:
+    return row.text.index(text)
+
+
+def cells(row: Row) -> list[tuple[str, Role]]:
+    return [(character, role) for text, role in row for character in text]
+
+
+def is_dot(cell: tuple[str, Role]) -> bool:
+    return "\u2800" < cell[0] <= "\u28ff"
+
+
+def samples(at: float, *temperatures: float) -> ev.GpuSamples:
+    return ev.GpuSamples(
+        at=at,
+        samples=tuple(
+            gpu_sample(gpu, temperature_celsius=value) for gpu, value in enumerate(temperatures)
+        ),
+    )
+
+
+def source(cards: int) -> ev.GpuSourceChanged:
+    return ev.GpuSourceChanged(
+        at=0.0, source="sim", state=GpuSourceState.LIVE, gpus=gpu_infos(cards)
+    )
+
+
+def test_a_step_is_one_column_in_all_charts_and_in_the_marks() -> None:
+    rows = charts(view_of(*ramp_scene(8, 60.0)))
+
+    marks = next(row for row in rows if row.text.startswith("marks"))
+    column = column_of(marks, "┊4")
+    above = [row.text[column] for row in rows[: rows.index(marks)]]
+    assert above.count("┊") >= len(above) - 4
+
+
+def test_the_throttle_span_stands_under_the_fall_of_the_throughput() -> None:
+    events = list(ramp_scene(8, 95.0))
+    rows = charts(view_of(*events))
+
+    marks = next(row for row in rows if row.text.startswith("marks"))
+    span = column_of(marks, "▲7")
+    assert marks.text[span + 2] == "▬"
+    throughput = [cells(row)[6:-16] for row in rows[:6]]
+    highest = next(row for row in throughput if any(is_dot(cell) for cell in row))
+    fall = max(x for x, cell in enumerate(highest) if is_dot(cell)) + 6
+    assert 0 <= span - fall <= 2
+
+
+def test_only_the_throttled_stretch_is_red() -> None:
+    view = view_of(
+        began(),
+        source(1),
+        *(samples(float(at), 60.0) for at in range(20)),
+        ev.ThrottleBegan(at=20.0, gpu=0, kind=ThrottleKind.THERMAL, reasons=("hw_thermal",)),
+        *(samples(float(at), 90.0) for at in range(20, 40)),
+        ev.ThrottleEnded(at=40.0, gpu=0, kind=ThrottleKind.THERMAL, began_at=20.0),
+        *(samples(float(at), 60.0) for at in range(41, 60)),
+    )
+
+    dots = [
+        (x, role)
+        for row in charts(view)
+        for x, (character, role) in enumerate(cells(row))
+        if is_dot((character, role)) and role is Role.ALARM
+    ]
+
+    axis_width = WIDTH - 6 - 16
+    seconds = sorted({(x - 6) / axis_width * 120.0 for x, _ in dots})
+    assert seconds[0] == pytest.approx(20.0, abs=2.5)
+    assert seconds[-1] == pytest.approx(40.0, abs=2.5)
+
+
+def test_a_power_cap_paints_no_line_red() -> None:
+    view = view_of(
+        began(),
+        source(1),
+        ev.ThrottleBegan(at=0.0, gpu=0, kind=ThrottleKind.POWER_CAP, reasons=("sw_power_cap",)),
+        *(samples(float(at), 60.0) for at in range(20)),
+    )
+
+    assert not any(role is Role.ALARM for row in charts(view) for _, role in row)
+
+
+def test_missing_data_leave_a_gap() -> None:
+    view = view_of(
+        began(),
+        source(1),
+        *(samples(float(at), 60.0) for at in range(30)),
+        *(samples(float(at), 60.0) for at in range(60, 90)),
+    )
+
+    rows = [row.text for row in charts(view)]
+    line = max(rows, key=lambda text: sum("\u2800" < c <= "\u28ff" for c in text))
+    axis_width = WIDTH - 6 - 16
+    gap = line[6 + int(32 / 120 * axis_width) : 6 + int(58 / 120 * axis_width)]
+    assert gap.strip() == ""
+
+
+def test_few_cards_have_a_line_each_and_their_values_beside() -> None:
+    view = view_of(began(), source(2), *(samples(float(at), 50.0, 70.0) for at in range(30)))
+
+    rows = charts(view)
+
+    beside = [row.text[-15:].strip() for row in rows]
+    at = beside.index("temp °C")
+    assert beside[at + 1 : at + 3] == ["1 70°", "0 50°"]
+
+
+def test_many_cards_are_a_band_and_the_throttled_one_is_named_first() -> None:
+    view = view_of(
+        began(),
+        source(8),
+        ev.ThrottleBegan(at=0.0, gpu=2, kind=ThrottleKind.THERMAL, reasons=("hw_thermal",)),
+        *(samples(float(at), *(60.0 + gpu for gpu in range(8))) for at in range(30)),
+    )
+
+    beside = [row.text[-15:].strip() for row in charts(view)]
+
+    at = beside.index("temp °C")
+    assert beside[at + 1] == "2▲62°"
+    assert beside[at + 2] == "7 67°"
+
+
+def test_errors_are_marked_where_they_happened() -> None:
+    view = view_of(
+        began(),
+        source(1),
+        *(samples(float(at), 60.0) for at in range(60)),
+        ev.Finding(at=30.0, kind="nccl_timeout", severity=Severity.ERROR, source="log"),
+        ev.LoadTick(at=45.0, in_flight=1, interval_s=0.5, output_tokens=0, requests_failed=2),
+    )
+
+    marks = next(row for row in charts(view) if row.text.startswith("marks")).text
+
+    found = [x for x, character in enumerate(marks) if character == "✗"]
+    axis_width = WIDTH - 6 - 16
+    assert found == [6 + int(second / 120 * axis_width) for second in (30, 45)]
+
+
+def test_the_server_s_own_tokens_are_shown_when_the_load_is_not_ours() -> None:
+    view = view_of(
+        began(),
+        *(
+            ev.ServerMetricsRead(
+                at=float(at), metrics=ServerMetrics(generation_tokens_total=500.0 * at)
+            )
+            for at in range(30)
+        ),
+    )
+
+    beside = [row.text[-15:].strip() for row in charts(view)]
+
+    assert beside[:2] == ["tok/s server", "500"]
+
+
+def test_without_data_there_are_words_and_no_zero() -> None:
+    beside = [row.text[-15:].strip() for row in charts(view_of())]
+
+    assert beside[:2] == ["tok/s", "no data yet"]
+
+
+def test_a_value_that_stays_away_is_no_longer_said() -> None:
+    events: list[ev.Event] = [
+        began(),
+        ev.LoadTick(at=10.0, in_flight=1, interval_s=0.5, output_tokens=50),
+    ]
+
+    assert charts(view_of(*events, now=11.0))[1].text[-15:].strip() == "100"
+    assert charts(view_of(*events, now=30.0))[1].text[-15:].strip() == "–"
+
+
+@pytest.mark.parametrize("cards", [1, 4, 8, 16])
+@pytest.mark.parametrize("size", [(60, 3), (80, 7), (100, 11), (160, 24), (200, 40)])
+def test_every_size_is_filled(cards: int, size: tuple[int, int]) -> None:
+    charts(view_of(*ramp_scene(cards, 40.0)), *size)
