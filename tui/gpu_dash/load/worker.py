@@ -43,10 +43,12 @@ def main() -> None:
 
 def raise_open_files_limit() -> int:
     """Raise the limit of open files to the hard limit, and return it: each request in flight
-    holds a connection."""
+    holds a connection. Where the kernel does not let it be raised, the old limit stands."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
+    try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        return soft
     return hard
 
 
