@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,36 +10,28 @@ import pytest
 
 from tests.fakes.nvml.scene import NvmlScene
 
-HERE = Path(__file__).parent
-SOURCES = sorted(HERE.glob("*.c"))
+SOURCES = sorted(Path(__file__).parent.glob("*.c"))
 LIBRARY = "libnvidia-ml.so.1"
 
 
 def build_library(folder: Path) -> None:
-    """Compile the library into a folder, whole or not at all.
+    """Compile the library into a folder.
 
     Raises:
         CalledProcessError: the C code does not compile.
     """
-    unfinished = folder / f"{LIBRARY}.{os.getpid()}"
     command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-shared", "-fPIC"]
-    command += [f"-Wl,-soname,{LIBRARY}", "-o", str(unfinished), *map(str, SOURCES), "-lpthread"]
-    subprocess.run(command, check=True)
-    unfinished.replace(folder / LIBRARY)
+    command += [f"-Wl,-soname,{LIBRARY}", "-o", str(folder / LIBRARY), *map(str, SOURCES)]
+    subprocess.run([*command, "-lpthread"], check=True)
 
 
 @pytest.fixture(scope="session")
-def nvml_library_folder(pytestconfig: pytest.Config) -> Path:
-    """Folder with the built library, kept in pytest's cache by a hash of the source."""
-    digest = hashlib.sha256()
-    for source in [*SOURCES, *sorted(HERE.glob("*.h"))]:
-        digest.update(source.read_bytes())
-    assert pytestconfig.cache is not None
-    folder = pytestconfig.cache.mkdir(f"fake-nvml-{digest.hexdigest()[:16]}")
-    if not (folder / LIBRARY).exists():
-        if shutil.which("gcc") is None:
-            pytest.skip("no gcc to build the scripted NVIDIA driver")
-        build_library(folder)
+def nvml_library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the library, built once a run; it takes a third of a second."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc to build the scripted NVIDIA driver")
+    folder = tmp_path_factory.mktemp("nvml")
+    build_library(folder)
     return folder
 
 
