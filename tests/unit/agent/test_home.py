@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -80,3 +81,14 @@ def test_what_a_private_agent_leaves_is_removed() -> None:
     home.prepare()
     home.remove()
     assert not home.folder.exists()
+
+
+def test_the_socket_of_a_killed_agent_does_not_answer() -> None:
+    home = AgentHome.named("main")
+    lock = home.acquire()
+    assert lock is not None
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(home.socket_path))
+    assert home.socket_path.exists()
+    assert not home.answers()
+    os.close(lock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncIterator
 
@@ -126,6 +127,8 @@ class AgentConnection:
         self._reading.cancel()
         self._writer.close()
         await asyncio.gather(self._reading, return_exceptions=True)
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:

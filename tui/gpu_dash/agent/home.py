@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -111,6 +112,16 @@ class AgentHome:
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             self.socket_path.unlink()
+
+    def answers(self) -> bool:
+        """Whether an agent takes connections here: a killed one leaves its socket behind."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1.0)
+            try:
+                probe.connect(str(self.socket_path))
+            except OSError:
+                return False
+        return self.is_running()
 
     def is_running(self) -> bool:
         """Whether an agent holds this home's lock."""

@@ -31,6 +31,7 @@ from gpu_dash.model.events import (
     GpuSourceChanged,
     LogLines,
     Notice,
+    RequestsEnded,
     ServerChanged,
     SessionBegan,
     SessionEnded,
@@ -263,10 +264,15 @@ class Session:
             handle = ExternalHandle()
         folder = Path(state.folder)
         reader = SessionReader(folder)
+        recorded = await asyncio.to_thread(lambda: list(reader.events()))
+        history = [_shifted(event, state.anchor.monotonic) for event in recorded]
         hub.publish(_session_began(state))
-        for event in await asyncio.to_thread(lambda: list(reader.events())):
-            if not isinstance(event, SessionBegan | LogLines | ServerChanged):
-                hub.store.fold(_shifted(event, state.anchor.monotonic))
+        for event in history:
+            if isinstance(event, LogLines):
+                lines = tuple(line for line in event.lines if line.number <= state.log_lines)
+                event = msgspec.structs.replace(event, lines=lines)
+            if not isinstance(event, SessionBegan | ServerChanged):
+                hub.store.fold(event)
         hub.publish(
             Notice(
                 at=clock.monotonic(),
@@ -275,8 +281,17 @@ class Session:
                 "a load that ran was ended",
             )
         )
+        # The state file is up to a second old; the recording knows of later ones.
+        requests = [r for e in history if isinstance(e, RequestsEnded) for r in e.requests]
+        state = msgspec.structs.replace(
+            state,
+            next_step=max([state.next_step, *(r.step + 1 for r in requests)]),
+            next_request=max([state.next_request, *(r.request + 1 for r in requests)]),
+        )
         api_key = os.environ.get(state.api_key_env) if state.api_key_env else None
-        return cls(hub, clock, state, handle, api_key, reader.meta)
+        session = cls(hub, clock, state, handle, api_key, reader.meta)
+        session._steps.restore(history)
+        return session
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -315,10 +330,9 @@ class Session:
 
     async def stop(self) -> None:
         """Stop the load, then the server, and wait until the recording is complete."""
-        if self.has_ended:
-            return
-        await self._load.stop()
-        await self._supervisor.stop()
+        if not self._supervisor.has_ended:
+            await self._load.stop()
+            await self._supervisor.stop()
         await self._complete()
 
     async def leave(self) -> None:
@@ -339,8 +353,11 @@ class Session:
             next_request=self._load.next_request,
         )
 
-    def verdict(self) -> Verdict:
-        """The three conditions over the steps so far."""
+    def verdict(self) -> Verdict | None:
+        """The three conditions over the steps so far; ``None``: there is nothing to judge, or
+        the server failed, which no condition can make good."""
+        if self.status.state is ServerState.FAILED or not self._steps.results:
+            return None
         return self._steps.verdict()
 
     def knee_concurrency(self) -> int | None:
@@ -465,7 +482,7 @@ class Session:
         await self._drain_log()
         self._publish(SessionEnded(at=self._clock.monotonic(), session=self.name))
         self._recorder.finish(
-            verdict=self._steps.verdict(),
+            verdict=self.verdict(),
             exit_code=self._supervisor.status.exit_code,
             knee_concurrency=self._steps.knee_concurrency(),
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.model.errors import AgentError
+from gpu_dash.server.processes import reap_in_background
 
 START_S = 20.0
 POLL_S = 0.05
@@ -23,7 +24,7 @@ async def ensure_agent(home: AgentHome, gpu_source: str | None = None) -> None:
     Raises:
         AgentError: it did not come up; its own last words are in the message.
     """
-    if home.is_running() and home.socket_path.exists():
+    if home.answers():
         return
     home.prepare()
     arguments = [*_scope(), sys.executable, "-P", "-m", "gpu_dash.agent", "--home", home.name]
@@ -34,7 +35,8 @@ async def ensure_agent(home: AgentHome, gpu_source: str | None = None) -> None:
         agent = _start(arguments, log.fileno())
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
-        if home.is_running() and home.socket_path.exists():
+        if home.answers():
+            reap_in_background(agent)
             return
         if agent.poll() is not None and not home.is_running():
             break
@@ -64,7 +66,7 @@ async def wait_until_up(home: AgentHome, process: subprocess.Popen[bytes]) -> No
         AgentError: it ended or took too long.
     """
     deadline = time.monotonic() + START_S
-    while not (home.is_running() and home.socket_path.exists()):
+    while not home.answers():
         if process.poll() is not None or time.monotonic() > deadline:
             raise AgentError(f"the agent did not start: {_last_words(home.log_path, 0)}")
         await asyncio.sleep(POLL_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gpu_dash.analysis.cards import CardWatch
 from gpu_dash.analysis.knee import knee
@@ -47,6 +47,13 @@ class StepAccount:
                 self._window.begin(at, self._visible_gpus)
             case _:
                 pass
+
+    def restore(self, history: Iterable[Event]) -> None:
+        """Take over what an earlier agent recorded of this session."""
+        for event in history:
+            self._cards.fold(event)
+            if isinstance(event, StepEnded):
+                self.results.append(event.result)
 
     def finish(self, step: FinishedStep) -> None:
         """All requests of a step have ended: publish what it came to."""

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-from typing import Any
 
 import click
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from gpu_dash.agent.agent import Agent
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.service import Service
+from gpu_dash.analysis.verdict import Verdict
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.progress import Progress
 from gpu_dash.model.commands import Command, Launch, StartRamp, StopLoad, Watch
@@ -106,7 +106,7 @@ class RunJob:
                 err=True,
             )
             return EXIT_NOT_RECORDED
-        return EXIT_DONE if verdict.passed else EXIT_ANSWER_IS_NO
+        return EXIT_DONE if verdict is None or verdict.passed else EXIT_ANSWER_IS_NO
 
     async def _ask(self, agent: Agent, command: Command) -> None:
         reply = await agent.handle(0, command)
@@ -173,15 +173,19 @@ class RunJob:
             click.echo(_step_line(result))
         sys.stdout.flush()
 
-    def _tell_verdict(self, verdict: Any, knee: int | None, folder: str) -> None:
+    def _tell_verdict(self, verdict: Verdict | None, knee: int | None, folder: str) -> None:
         if self._as_json:
+            not_judged: dict[str, object] = {"passed": None, "conditions": []}
             print_json(
                 {
-                    "verdict": msgspec.to_builtins(verdict),
+                    "verdict": not_judged if verdict is None else msgspec.to_builtins(verdict),
                     "knee_concurrency": knee,
                     "session": folder,
                 }
             )
+            return
+        if verdict is None:
+            click.echo(f"verdict: not judged; session: {folder}")
             return
         for condition in verdict.conditions:
             word = {True: "yes", False: "NO", None: "not judged"}[condition.passed]

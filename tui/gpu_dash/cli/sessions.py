@@ -132,7 +132,7 @@ def _list_row(summary: SessionSummary) -> tuple[str, ...]:
 
 def _outcome(summary: SessionSummary) -> str:
     if not summary.ended_utc:
-        return "open: it goes on, or its agent was killed"
+        return "open"
     if summary.verdict is None:
         return ""
     return "passed" if summary.verdict.passed else "FAILED"
@@ -148,7 +148,7 @@ def _print_head(summary: SessionSummary) -> None:
         ("model", summary.model),
         ("GPUs", gpus or "none were read"),
         ("started", summary.started_utc),
-        ("ended", summary.ended_utc or _outcome(summary)),
+        ("ended", summary.ended_utc or "not yet: it goes on, or its agent was killed"),
         ("lasted", _length(summary.duration_s)),
         ("requests", f"{summary.requests_ok} ok, {summary.requests_failed} failed"),
         ("knee", _value(summary.knee_concurrency, " concurrent")),

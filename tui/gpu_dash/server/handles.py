@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from gpu_dash.model.errors import ServerError
 from gpu_dash.model.server import HandleKind, ProcessIdentity
 from gpu_dash.server.processes import (
     is_alive,
+    reap_in_background,
     session_members,
     signal_process,
     signal_session,
@@ -128,7 +128,7 @@ class ProcessHandle:
                 assert keeper.stderr is not None
                 keeper.stderr.close()
                 record = ProcessRecord(str(status_path), status.keeper, status.server)
-                threading.Thread(target=keeper.wait, name="keeper", daemon=True).start()
+                reap_in_background(keeper)
                 return cls(record)
             if keeper.poll() is not None:
                 break

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +112,11 @@ def signal_process(identity: ProcessIdentity, number: signal.Signals) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def reap_in_background(process: subprocess.Popen[bytes]) -> None:
+    """Let a child live on without us; should it end first, it does not stay a zombie."""
+    threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
 
 
 def signal_session(leader: ProcessIdentity, number: signal.Signals) -> None:

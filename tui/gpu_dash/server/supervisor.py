@@ -66,6 +66,7 @@ class ServerSupervisor:
         self._shutdown_timeout_s = shutdown_timeout_s
         self._launched_at = status.since
         self._cause = ""
+        self._last_line = ""
         self._stop_asked = False
         self._misses = 0
 
@@ -104,7 +105,9 @@ class ServerSupervisor:
         return stopped
 
     def take_line(self, text: str) -> None:
-        """A line of the log: while the server starts it may begin a stage."""
+        """A line of the log: while the server starts it may begin a stage, and the last one
+        before its end is what it had to say where no error was recognised."""
+        self._last_line = text.strip() or self._last_line
         if self.status.state is not ServerState.STARTING:
             return
         stage = stage_of(text)
@@ -173,7 +176,8 @@ class ServerSupervisor:
         leftovers = await self._handle.clear_leftovers()
         await self._drain_log()
         reason = describe_exit(exit_code)
-        detail = f"{reason}: {self._cause}" if self._cause else reason
+        cause = self._cause or self._last_line
+        detail = f"{reason}: {cause}" if cause else reason
         if leftovers:
             detail += f" (still in the driver after SIGKILL: {', '.join(map(str, leftovers))})"
         self._change(state=ServerState.FAILED, exit_code=exit_code, detail=detail)
