@@ -49,10 +49,22 @@ def test_a_gap_stays_a_gap() -> None:
     assert columns[9] == 3.0
 
 
-def test_a_missing_value_breaks_the_line() -> None:
+def test_a_point_without_a_value_is_passed_over() -> None:
     points = [Point(2.5, 1.0), Point(3.5, None), Point(4.5, 3.0)]
 
-    assert series(Gather.MEAN).on(AXIS, points)[2:5] == [1.0, None, 3.0]
+    assert series(Gather.MEAN).on(AXIS, points)[2:5] == [1.0, 2.0, 3.0]
+
+
+def test_points_without_a_value_do_not_bridge_a_gap() -> None:
+    points = [Point(2.5, 1.0), *(Point(at + 0.5, None) for at in range(3, 9)), Point(9.5, 3.0)]
+
+    assert series(Gather.MEAN).on(AXIS, points)[3:9] == [None] * 6
+
+
+def test_how_wide_a_gap_is_can_be_said() -> None:
+    patient = Series[Point](lambda point: point.value, Gather.MEAN, gap_s=10.0)
+
+    assert None not in patient.on(AXIS, [Point(2.5, 1.0), Point(9.5, 8.0)])[2:10]
 
 
 def test_points_outside_of_the_axis_are_left_out() -> None:

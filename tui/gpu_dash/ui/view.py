@@ -12,6 +12,8 @@ from gpu_dash.ui.feed import Access, Link, LinkState, PlayState
 STALE_S = 3.0
 """A reading older than this is shown grey, with its age."""
 
+_RATE_POINTS = 2
+
 
 @dataclass(frozen=True)
 class Message:
@@ -69,6 +71,16 @@ class View:
         if self.store.gpu_state in (GpuSourceState.FAILED, GpuSourceState.NONE):
             return True
         return self.is_stale(track.latest_at)
+
+    @property
+    def output_tokens_per_s(self) -> float | None:
+        """Throughput of our own load over the last two seconds of it, live or not; ``None`` when
+        there was none."""
+        points = self.store.load_history[-_RATE_POINTS:]
+        seconds = sum(point.seconds for point in points)
+        if self.store.tick is None or seconds <= 0:
+            return None
+        return sum(point.output_tokens for point in points) / seconds
 
     @property
     def server_is_up(self) -> bool:

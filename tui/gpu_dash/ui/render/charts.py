@@ -13,14 +13,16 @@ from gpu_dash.ui.render.format import count, latency, short, whole
 from gpu_dash.ui.render.lanes import STEP_LINE, Cells, lanes
 from gpu_dash.ui.render.layout import split_charts
 from gpu_dash.ui.render.row import Role, Row, Run
-from gpu_dash.ui.render.series import Gather, Series
+from gpu_dash.ui.render.series import Gather, P, Series
 from gpu_dash.ui.render.timeaxis import TimeAxis
-from gpu_dash.ui.view import View
+from gpu_dash.ui.view import STALE_S, View
 
 _SCALE = 6
 """Cells left of a chart: its scale."""
 _LINES_OF_THEIR_OWN = 4
 """So many cards have a line each; more are a band with the extreme ones named."""
+_BETWEEN_FIRST_TOKENS_S = 15.0
+"""At a low concurrency first tokens are far apart without anything being wrong."""
 _CARD_ROLES = (Role.ACCENT, Role.SECOND, Role.GOOD, Role.PLAIN)
 
 
@@ -64,7 +66,9 @@ class Charts:
         self._generation: Series[ServerPoint] = Series(
             lambda point: point.generation_tokens_per_s, Gather.MEAN
         )
-        self._ttft: Series[LoadPoint] = Series(lambda point: point.ttft_s, Gather.HIGHEST)
+        self._ttft: Series[LoadPoint] = Series(
+            lambda point: point.ttft_s, Gather.HIGHEST, gap_s=_BETWEEN_FIRST_TOKENS_S
+        )
         self._cards: dict[int, _CardSeries] = {}
 
     def rows(self, view: View, width: int, height: int) -> list[Row]:
@@ -95,19 +99,25 @@ class Charts:
     def _throughput_chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
         store = view.store
         values = self._throughput.on(axis, store.load_history)
-        source = "ours"
+        source = ""
+        now = _newest(view, store.load_history, lambda _: view.output_tokens_per_s, STALE_S)
         if not any(values):
             generated = self._generation.on(axis, store.server_history)
             if any(generated):
-                values, source = generated, "server"
+                values, source = generated, " server"
+                now = _newest(
+                    view,
+                    store.server_history,
+                    lambda point: point.generation_tokens_per_s,
+                    STALE_S,
+                )
         high = _nice(highest(values))
-        now = _last(values, axis, view)
         return Chart(
             low=0.0,
             high=high,
             layers=[Layer(axis.width, height, Role.GOOD).line(values, 0.0, high)],
             beside=[
-                [("tok/s", Role.DIM), (f" {source}" if source != "ours" else "", Role.DIM)],
+                [(f"tok/s{source}", Role.DIM)],
                 *_now_and_peak(now, highest(values), count, Role.GOOD),
             ],
             scale=(short(high), "0") if highest(values) is not None else ("", ""),
@@ -116,7 +126,12 @@ class Charts:
     def _ttft_chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
         values = self._ttft.on(axis, view.store.load_history)
         high = _nice(highest(values))
-        now = _last(values, axis, view)
+        now = _newest(
+            view,
+            view.store.load_history,
+            lambda point: point.ttft_s,
+            _BETWEEN_FIRST_TOKENS_S,
+        )
         unit, factor = ("ms", 1000.0) if high < 1 else ("s", 1.0)
         return Chart(
             low=0.0,
@@ -197,7 +212,7 @@ class Charts:
             layers=[Layer(axis.width, height, Role.PLAIN).line(watts, 0.0, high)],
             beside=[
                 [("power W, all", Role.DIM)],
-                *_now_and_peak(_last(watts, axis, view), highest(watts), count, Role.PLAIN),
+                *_now_and_peak(_power_now(view), highest(watts), count, Role.PLAIN),
             ],
             scale=(short(high), "0"),
         )
@@ -337,14 +352,25 @@ def _earliest(view: View) -> float:
     return min(firsts, default=view.now)
 
 
-def _last(values: Values, axis: TimeAxis, view: View) -> float | None:
+def _newest(
+    view: View, points: Sequence[P], value: Callable[[P], float | None], fresh_s: float
+) -> float | None:
     """The newest value, unless it is too old to be called one."""
-    for dot in range(min(axis.dots - 1, axis.dot(view.now)), -1, -1):
-        value = values[dot] if dot < len(values) else None
-        if value is not None:
-            age = view.now - (axis.start + (dot + 1) * axis.seconds_per_dot)
-            return value if age < 3.0 and not view.is_lost else None
+    for point in reversed(points):
+        if view.is_lost or view.now - point.at > fresh_s:
+            break
+        newest = value(point)
+        if newest is not None:
+            return newest
     return None
+
+
+def _power_now(view: View) -> float | None:
+    return total(
+        track.latest.power_watts
+        for track in view.store.gpus.values()
+        if track.latest is not None and not view.gpu_is_stale(track)
+    )
 
 
 def _span(lines: Iterable[Values]) -> tuple[float | None, float | None]:

@@ -16,8 +16,6 @@ _WORDS = {
     LoadState.PAUSED: ("PAUSED", Role.WARN),
     LoadState.DRAINING: ("DRAINING", Role.WARN),
 }
-_RATE_POINTS = 2
-"""Seconds of history that the shown throughput is the mean of."""
 _GAP: Run = ("  ", Role.PLAIN)
 
 
@@ -103,16 +101,15 @@ def _brings(view: View, *, short: bool) -> list[Run]:
 
 def _throughput(view: View) -> list[Run]:
     store = view.store
-    points = store.load_history[-_RATE_POINTS:]
-    seconds = sum(point.seconds for point in points)
-    if store.tick is None or not points or seconds <= 0:
+    rate = view.output_tokens_per_s
+    if rate is None or store.tick is None:
         return [("– tok/s", Role.DIM)]
-    rate = f"{count(sum(point.output_tokens for point in points) / seconds)} tok/s"
-    if view.is_stale(store.tick.at):
-        if store.load is not None and store.load.state in (LoadState.IDLE, LoadState.PAUSED):
-            return [("– tok/s", Role.DIM)]
-        return [(f"{rate} {ago(view.now - store.tick.at)}", Role.DIM)]
-    return [(rate, Role.STRONG)]
+    text = f"{count(rate)} tok/s"
+    if not view.is_stale(store.tick.at):
+        return [(text, Role.STRONG)]
+    if store.load is not None and store.load.state in (LoadState.IDLE, LoadState.PAUSED):
+        return [("– tok/s", Role.DIM)]
+    return [(f"{text} {ago(view.now - store.tick.at)}", Role.DIM)]
 
 
 def _first_token(steps: list[StepResult], *, short: bool) -> list[Run]:

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from gpu_dash.ui.render.timeaxis import TimeAxis
 
 GAP_S = 3.0
-"""Two points further apart than this are not joined: there were no data between them."""
+"""Two readings further apart than this are not joined: there were no data between them."""
 
 
 class Point(Protocol):
@@ -35,11 +35,19 @@ class Series(Generic[P]):
 
     All points but the newest are final, so each is looked at once per page of the axis: an hour
     of sixteen cards costs no more per frame than two minutes of one.
+
+    Args:
+        value: what of a point is shown; points where it is ``None`` are passed over.
+        gather: what a column with several points shows.
+        gap_s: seconds without a value from which the line is broken.
     """
 
-    def __init__(self, value: Callable[[P], float | None], gather: Gather) -> None:
+    def __init__(
+        self, value: Callable[[P], float | None], gather: Gather, *, gap_s: float = GAP_S
+    ) -> None:
         self._value = value
         self._gather = gather
+        self._gap_s = gap_s
         self._axis: TimeAxis | None = None
         self._source: Sequence[P] | None = None
         self._columns: list[float | None] = []
@@ -68,7 +76,7 @@ class Series(Generic[P]):
         self._columns = [None] * axis.dots
         self._counts = [0] * axis.dots
         self._before = None
-        first = bisect_left(points, axis.start - GAP_S, key=_at)
+        first = bisect_left(points, axis.start - self._gap_s, key=_at)
         self._done_at = points[first - 1].at if first else float("-inf")
 
     def _take(
@@ -76,12 +84,11 @@ class Series(Generic[P]):
     ) -> None:
         value = self._value(point)
         if value is None:
-            self._before = None
             return
         dot = axis.dot(point.at)
         if self._before is not None:
             at, earlier, earlier_dot = self._before
-            if point.at - at <= max(GAP_S, 2.5 * axis.seconds_per_dot):
+            if point.at - at <= max(self._gap_s, 2.5 * axis.seconds_per_dot):
                 for between in range(max(0, earlier_dot + 1), min(dot, len(columns))):
                     share = (between - earlier_dot) / (dot - earlier_dot)
                     columns[between] = earlier + (value - earlier) * share
