@@ -90,11 +90,27 @@ def test_what_happened_an_hour_ago_is_another_incident() -> None:
 
 def test_a_new_server_is_another_incident() -> None:
     start = "INFO 11-30 10:00:05 [api_server.py:1] vLLM API server version 0.9.1"
-    findings = found(FRONT + DEAD, WORKER + ILLEGAL, start, WORKER + ILLEGAL)
+    ready = "INFO:     Application startup complete."
+    findings = found(start, ready, WORKER + ILLEGAL, start, WORKER + ILLEGAL)
 
     assert causes(findings) == [
-        (2, "illegal_access", "tp:1"),
-        (4, "illegal_access", "tp:1"),
+        (3, "illegal_access", "tp:1"),
+        (5, "illegal_access", "tp:1"),
+    ]
+
+
+def test_what_is_said_before_the_first_line_of_a_start_belongs_to_it() -> None:
+    findings = found(
+        "INFO 05-14 04:44:35 [__init__.py:243] No platform detected, vLLM is running on "
+        "UnspecifiedPlatform",
+        "INFO 05-14 04:44:36 [api_server.py:1] vLLM API server version 0.9.1",
+        TRACEBACK,
+        "RuntimeError: Failed to infer device type",
+    )
+
+    assert [(f.line, f.kind, f.root) for f in findings] == [
+        (1, "device_visibility", True),
+        (4, "device_visibility", False),
     ]
 
 
@@ -266,6 +282,29 @@ def test_a_heading_that_quotes_the_exception_is_not_the_exception() -> None:
     assert causes(findings) == [(3, "illegal_access", "tp:1")]
 
 
+def test_where_it_happened_is_known_only_under_the_heading() -> None:
+    heading = "ERROR 03-20 16:01:38 [engine.py:389] "
+    findings = found(
+        heading + "CUDA out of memory. Tried to allocate 896.00 MiB.",
+        heading + TRACEBACK,
+        heading + '  File "/x/vllm/worker/model_runner.py", line 1, in load_model',
+        heading + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB.",
+    )
+
+    assert [(f.line, f.kind, f.root, f.count) for f in findings] == [(1, "oom_load", True, 2)]
+
+
+def test_what_python_ignores_is_no_error() -> None:
+    findings = found(
+        "Exception ignored in: <function Socket.__del__ at 0x7f>",
+        TRACEBACK,
+        '  File "/x/zmq.py", line 1, in __del__',
+        "AttributeError: 'NoneType' object has no attribute 'close'",
+    )
+
+    assert findings == []
+
+
 def test_an_unknown_error_is_reported_before_the_log_ends() -> None:
     classifier = Classifier()
     ok = "(APIServer pid=70) INFO 11-30 10:00:04 [loggers.py:1] fine"
@@ -289,6 +328,18 @@ def test_one_json_record_with_its_traceback() -> None:
     )
 
     assert causes(found(line)) == [(1, "oom_kv_none", "")]
+
+
+def test_json_records_of_no_kind() -> None:
+    records = [
+        json.dumps({"levelname": "ERROR", "process": 5, "message": f"{what} broke"})
+        for what in ("This", "That")
+    ]
+
+    assert [(f.line, f.kind) for f in found(*records)] == [
+        (1, "python_error"),
+        (2, "python_error"),
+    ]
 
 
 # -- waiting, stages, stopping ---------------------------------------------------------------------

@@ -9,8 +9,9 @@ from _pytest.mark import ParameterSet
 
 from gpu_dash.logs.rules import RULES
 from gpu_dash.logs.rules.kinds import CALLER_KINDS, KINDS
-from gpu_dash.logs.rules.rule import Rule, Voice
+from gpu_dash.logs.rules.rule import Rule
 from gpu_dash.logs.rules.ruleset import RuleSet
+from gpu_dash.logs.rules.voice import Voice
 from gpu_dash.logs.stage import Stage
 from gpu_dash.model.log import Severity
 from tests.unit.logs.saying import found

@@ -8,17 +8,19 @@ the lines one by one or all at once gives the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
 
+from gpu_dash.logs.findings import Findings
 from gpu_dash.logs.grammar import Form, Record, parse, place_of
-from gpu_dash.logs.incident import WINDOW_S, Incident, OpenFinding
+from gpu_dash.logs.incident import OpenFinding
 from gpu_dash.logs.rules import RULES
-from gpu_dash.logs.rules.kinds import CALLER_KINDS, KINDS
-from gpu_dash.logs.rules.rule import Voice, Weight, voice_of
+from gpu_dash.logs.rules.kinds import KINDS
+from gpu_dash.logs.rules.rule import Weight
 from gpu_dash.logs.rules.ruleset import Match, RuleSet
+from gpu_dash.logs.rules.voice import Voice, voice_of
 from gpu_dash.logs.stage import Stage, stage_told_by
 from gpu_dash.logs.stamps import moment
 from gpu_dash.logs.subject import Ranks
@@ -29,14 +31,13 @@ from gpu_dash.model.text import strip_controls
 
 SHOWN_CHARACTERS = 4096
 """What the pane gets of a line."""
-MOST_OPEN = 512
-"""Findings that can still be repeated or learned about."""
 
 _RULES = RuleSet(RULES)
 _BUS_ID_NEARBY = 3
+_TABLE_LINES = 200
+"""Of one card in ``nvidia-smi -q``."""
 _KERNEL_BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _SMI_CARD = re.compile(r"GPU ([0-9A-F]{8}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7])$")
-_EXCEPTION_NAME = re.compile(r"[\w.]+")
 
 
 class Classifier:
@@ -46,13 +47,9 @@ class Classifier:
         self._stage = Stage.UNKNOWN
         self._ranks = Ranks()
         self._tracebacks = Tracebacks()
-        self._incident = Incident()
-        self._callers = {kind: Incident() for kind in CALLER_KINDS}
-        self._open: dict[Hashable, OpenFinding] = {}
-        self._changed: dict[int, OpenFinding] = {}
-        """By line: findings of which something is not yet handed out."""
+        self._findings = Findings()
         self._card = ("", 0)
-        """The card that was named last without a finding, and in which line."""
+        """The card that was named last without a finding, and up to which line it is meant."""
         self._at = 0.0
 
     def feed(
@@ -78,13 +75,13 @@ class Classifier:
             due = self._tracebacks.next_due
             if due is not None and due <= number:
                 self._report_unknown(self._tracebacks.expire(number))
-        return lines, self._news(every_count=False)
+        return lines, self._findings.news(every_count=False)
 
     def settle(self, at: float) -> list[Finding]:
         """Nothing more comes for now: judge what was waiting for more, and give every count."""
         self._at = at
         self._report_unknown(self._tracebacks.settle())
-        return self._news(every_count=True)
+        return self._findings.news(every_count=True)
 
     def shown(self, number: int, text: str) -> LogLine:
         """A line that is not finished, as the pane shows it."""
@@ -132,20 +129,17 @@ class Classifier:
     def _failure(self, voice: Voice, record: Record, number: int, text: str) -> OpenFinding | None:
         """A line of a process that reports a failure, or raw text."""
         if "\n" not in record.message:
-            match = self._statement(voice, record, number, text)
-        else:  # a JSON record holds its whole traceback
-            matches = [
-                self._statement(voice, _with_message(record, part), number, part)
-                for part in record.message.split("\n")
-            ]
-            match = max(
-                (match for match in matches if match), key=lambda m: m.rule.weight, default=None
-            )
-        if match is None:
-            return None
-        return self._report(match, record, number, text)
+            return self._statement(voice, record, number, text)
+        # A JSON record holds its whole traceback; a line is one finding at most.
+        for part in record.message.split("\n"):
+            found = self._statement(voice, _with_message(record, part), number, text)
+            if found is not None:
+                return found
+        return None
 
-    def _statement(self, voice: Voice, record: Record, number: int, text: str) -> Match | None:
+    def _statement(
+        self, voice: Voice, record: Record, number: int, text: str
+    ) -> OpenFinding | None:
         writer, statement = self._tracebacks.statement(record)
         if statement is None:
             return None
@@ -153,13 +147,23 @@ class Classifier:
         # A heading that quotes the exception; the exception itself comes below.
         if not statement.endswith("Traceback (most recent call last):"):
             match = _RULES.match(voice, statement, writer.frames, self._stage)
-        if match is not None:
-            self._tracebacks.known(writer, record, number)
-            return None if match.rule.is_ignored else match
-        self._tracebacks.not_known(writer, record, number, text, statement)
-        if voice is Voice.RAW:
-            self._note_card(statement, number)
-        return None
+        if match is None:
+            self._tracebacks.not_known(writer, record, number, text, statement)
+            if voice is Voice.RAW:
+                self._note_card(statement, number)
+            return None
+        is_heading, is_exception = writer.is_new, writer.in_traceback
+        self._tracebacks.known(writer, record, number)
+        if match.rule.is_ignored:
+            return None
+        if is_exception and writer.heading is not None and _says_more(match, writer.heading):
+            writer.heading.first_check = match.first_check
+            self._findings.correct(writer.heading, match.kind)
+            return writer.heading
+        found = self._report(match, record, number, text)
+        if is_heading:
+            writer.heading = found
+        return found
 
     # -- what earlier lines said -----------------------------------------------------------------
 
@@ -171,12 +175,9 @@ class Classifier:
     def _enter(self, stage: Stage) -> None:
         if stage is self._stage:
             return
-        if stage is Stage.STARTING:
+        if stage is Stage.STARTING and self._stage is not Stage.UNKNOWN:
             self._report_unknown(self._tracebacks.forget())
-            self._incident.close()
-            for incident in self._callers.values():
-                incident.close()
-            self._open.clear()
+            self._findings.close()
         elif self._stage is Stage.STOPPING and stage is Stage.SERVING:
             return  # the last replies of a server that was asked to stop
         self._stage = stage
@@ -190,7 +191,7 @@ class Classifier:
         elif message.startswith("GPU "):
             found = _SMI_CARD.match(message)
             if found is not None:
-                self._card = (f"pci:{found[1].lower()}", number + 200)
+                self._card = (f"pci:{found[1].lower()}", number + _TABLE_LINES)
 
     # -- findings --------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class Classifier:
             new.severity = Severity.INFO
             if self._stage is not Stage.UNKNOWN:
                 new.first_check = f"nothing yet: the server is {self._stage.value}"
-        found = self._fold((id(rule), _fold_subject(subject)), new)
+        found = self._findings.add((id(rule), _card_of(subject)), new)
         if found is not new and rule.harmless_in and self._stage not in rule.harmless_in:
             found.severity, found.first_check = match.severity, match.first_check
         return found
@@ -229,10 +230,11 @@ class Classifier:
             record = unknown.record
             kind = KINDS["python_error"]
             stopping = self._is_expected(Weight.UNEXPLAINED)
-            name = _EXCEPTION_NAME.match(record.message.lstrip(" |+-"))
+            message = record.message.lstrip(" |+-")
+            said = message.partition(":")[0] if unknown.is_exception else message
             subject = self._ranks.subject(record, {})
-            self._fold(
-                ("python_error", subject, name[0] if name else ""),
+            self._findings.add(
+                (kind.name, subject, said),
                 OpenFinding(
                     kind=kind,
                     severity=Severity.WARNING if stopping else kind.severity,
@@ -250,52 +252,15 @@ class Classifier:
 
     def _is_expected(self, weight: Weight) -> bool:
         """Whether it is how a server ends that somebody asked to stop."""
-        cause = self._incident.root
+        cause = self._findings.cause
         return (
             self._stage is Stage.STOPPING
             and (cause is None or cause.weight is Weight.WAITING)
             and weight in (Weight.CONSEQUENCE, Weight.UNEXPLAINED)
         )
 
-    def _fold(self, key: Hashable, new: OpenFinding) -> OpenFinding:
-        """The finding that this one repeats, or the new one."""
-        known = self._open.get(key)
-        if known is not None and not _is_apart(known, new):
-            known.count += 1
-            known.moment = new.moment or known.moment
-            self._changed[known.line] = known
-            return known
-        if len(self._open) >= MOST_OPEN:
-            del self._open[next(iter(self._open))]
-        self._open[key] = new
-        incident = self._callers.get(new.kind.name, self._incident)
-        before = incident.root
-        incident.admit(new)
-        if before is not None:
-            self._changed[before.line] = before
-        self._changed[new.line] = new
-        return new
 
-    def _news(self, *, every_count: bool) -> list[Finding]:
-        """What is not handed out yet. A count alone is handed out when it has doubled."""
-        news = []
-        waiting: dict[int, OpenFinding] = {}
-        for line, open_finding in self._changed.items():
-            finding, said = open_finding.finding(), open_finding.said
-            if said is None or every_count or finding.count >= 2 * said.count:
-                due = finding != said
-            else:
-                due = _but_count(finding) != _but_count(said)
-                if not due and finding != said:
-                    waiting[line] = open_finding
-            if due:
-                open_finding.said = finding
-                news.append(finding)
-        self._changed = waiting
-        return news
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _read(text: str) -> tuple[Record, Voice]:
     """A line taken apart. A storm says the same few lines thousands of times in a second."""
     record = parse(text)
@@ -314,6 +279,10 @@ def _with_message(record: Record, message: str) -> Record:
     return msgspec.structs.replace(record, message=message)
 
 
+def _says_more(match: Match, heading: OpenFinding) -> bool:
+    return match.kind is not heading.kind and match.rule.weight is heading.weight
+
+
 def _seniority(record: Record) -> int:
     """Whose word counts more: that of a worker, of NCCL and of the kernel 2, of the engine and
     of whoever has no name 1, of the front end 0."""
@@ -323,19 +292,6 @@ def _seniority(record: Record) -> int:
     return 0 if place.is_front_end else 1
 
 
-def _fold_subject(subject: str) -> str:
+def _card_of(subject: str) -> str:
     """A card is the same one with and without its function number."""
     return subject.partition(".")[0] if subject.startswith("pci:") else subject
-
-
-def _is_apart(known: OpenFinding, new: OpenFinding) -> bool:
-    """Whether the same words mean another event: hours lie between them."""
-    if known.weight in (Weight.CONDITION, Weight.WAITING):
-        return False
-    if known.moment is None or new.moment is None:
-        return False
-    return abs(new.moment - known.moment) > WINDOW_S
-
-
-def _but_count(finding: Finding) -> Finding:
-    return msgspec.structs.replace(finding, count=1)

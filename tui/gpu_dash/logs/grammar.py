@@ -170,7 +170,7 @@ def _parse_rarer(text: str, *, carried: bool) -> Record:
             record,
             process=process or record.process,
             pid=record.pid if pid is None else pid,
-            head=text[: len(text) - len(record.message)],
+            head=record.head or text[: len(text) - len(record.message)],
         )
     glued = _GLUED.search(body)
     if glued is not None:
@@ -275,6 +275,7 @@ def _json(text: str) -> Record | None:
         fields.process if isinstance(fields.process, int) else None,
         fields.asctime or str(fields.timestamp or ""),
         fields.filename,
+        head=text,
     )
 
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from gpu_dash.logs.grammar import Level, Record
+from gpu_dash.logs.incident import OpenFinding
 
 FRAMES = 400
 """Lines kept of one traceback."""
@@ -29,6 +30,8 @@ _CHAINED = (
     "The above exception was the direct cause of",
     "During handling of the above exception, another exception occurred",
 )
+_IGNORED = "Exception ignored in"
+"""How Python reports what happened while it cleaned up; the traceback below it changes nothing."""
 _GROUP_BARS = tuple(" " * depth + sign for depth in (2, 4, 6, 8) for sign in "|+")
 _GROUP_BAR = re.compile(r" +(?:\| |\+-[+-]*(?: \d+ -+)?|\+ )")
 _GROUP = re.compile(r"(?:Base)?ExceptionGroup: ")
@@ -63,6 +66,8 @@ class Writer:
     is_known: bool = False
     """A rule knew an exception of this chain."""
     unknown: Unknown | None = None
+    heading: OpenFinding | None = None
+    """What was found in the first line of the record under way."""
 
 
 class Tracebacks:
@@ -98,6 +103,9 @@ class Tracebacks:
             return writer, None
         if message.startswith(_CHAINED) or _GROUP.match(message):
             writer.is_chained, writer.in_traceback = True, False
+            return writer, None
+        if message.startswith(_IGNORED):
+            writer.is_known = writer.is_chained = True
             return writer, None
         return writer, message or None
 
@@ -195,7 +203,7 @@ class Tracebacks:
         if writer.unknown is not None:
             self._over.append(writer.unknown)
             self.next_due = 0
-        writer.unknown = None
+        writer.unknown = writer.heading = None
         writer.is_known = writer.is_chained = writer.in_traceback = writer.is_new = False
         writer.frames.clear()
 

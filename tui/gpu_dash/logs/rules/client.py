@@ -6,7 +6,8 @@ the path.
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight
+from gpu_dash.logs.rules.voice import Voice, voices
 
 _ACCESS = voices(Voice.ACCESS)
 _CLIENT = voices(Voice.CLIENT)
@@ -28,10 +29,14 @@ RULES = (
     ),
     Rule(
         "client_auth",
-        ("HTTP 401", "HTTP 403", "401 Unauthorized"),
+        ("401", "403", "Unauthorized", "AuthenticationError"),
+        pattern=r"(?:HTTP|code:?|status:?) ?40[13]\b|Unauthorized|AuthenticationError",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
-        matches=('client: HTTP 401 {"error":"Unauthorized"}',),
+        matches=(
+            'client: HTTP 401 {"error":"Unauthorized"}',
+            "client: openai.AuthenticationError: Error code: 401 - {'error': 'Unauthorized'}",
+        ),
         rejects=("client: HTTP 500 tokens: 401",),
     ),
     Rule(
@@ -92,24 +97,31 @@ RULES = (
     ),
     Rule(
         "client_url",
-        ("HTTP 404",),
+        ("404",),
+        pattern=r"(?:HTTP|code:?|status:?) ?404\b",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
-        matches=('client: HTTP 404 {"detail":"Not Found"}',),
+        matches=(
+            'client: HTTP 404 {"detail":"Not Found"}',
+            "client: openai.NotFoundError: Error code: 404 - {'detail': 'Not Found'}",
+        ),
         rejects=(
             'client: HTTP 404 {"error":{"message":"The model `m` does not exist.","code":404}}',
         ),
     ),
     Rule(
         "client_body",
-        ("proxy", "choices", "HTTP 502", "HTTP 503", "HTTP 504", "HTTP 200", "ECONNREFUSED"),
-        pattern=r"(?i)proxy failed|HTTP 50[234]|ECONNREFUSED|\bno\W+choices|KeyError\W+choices"
-        r'|choices\W+(?:null|none|missing)|HTTP 200\b.*"(?:error|detail)"|without .?choices',
+        ("proxy", "choices", "502", "503", "504", "HTTP 200", "ECONNREFUSED", "Connection refused"),
+        pattern=r"(?i)proxy failed|(?:HTTP|code:?|status:?) ?50[234]\b|ECONNREFUSED"
+        r"|connection refused|\bno\W+choices|KeyError\W+choices|choices\W+(?:null|none|missing)"
+        r"|null value for \W?choices|no attribute \W?choices|without \W?choices"
+        r'|HTTP 200\b.*"(?:error|detail|object"\W+"error)"',
         voices=_CLIENT,
         matches=(
             "client: HTTP 502 local proxy failed: connect ECONNREFUSED 127.0.0.1:8000",
             'client: HTTP 200 {"error":{"message":"upstream busy"}}',
             "client: reply has no 'choices'",
+            "client: TypeError: Received response with null value for `choices`.",
         ),
         rejects=('client: HTTP 200 {"choices":[{"text":"ok"}],"usage":{"total_tokens":3}}',),
     ),

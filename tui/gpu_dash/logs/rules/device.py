@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, When, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight, When
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _SAID = voices(Voice.RAW, Voice.FAILURE, Voice.WARNING)
@@ -102,11 +103,12 @@ RULES = (
             "Driver/library version mismatch",
             "is not compatible with the current PyTorch installation",
             "nvrtc: error: invalid value for --gpu-architecture",
+            "Unsupported gpu architecture",
         ),
         voices=_SAID,
         cases=(
             Case(
-                "no kernel image|not compatible with the current|gpu-architecture",
+                "no kernel image|not compatible with the current|gpu.architecture",
                 "compute capability of the card against the wheel's architecture list",
             ),
             Case(
@@ -187,6 +189,7 @@ RULES = (
             "bin/nvcc'",
             "No module named 'flashinfer",
             "FlashInfer backend is not available",
+            "requires CUDA >= ",
             "flashinfer is not installed",
         ),
         matches=(
@@ -199,7 +202,7 @@ RULES = (
     ),
     Rule(
         "flashinfer",
-        ("Ninja build failed", "ninja", "Ninja", "JIT", "jit", "cubin"),
+        ("Ninja build failed", "ninja", "Ninja", "JIT", "jit", "cubin", "nvcc fatal"),
         pattern=r"(?i)error|fail",
         when=When(text=r"(?i)flashinfer", frames=r"/flashinfer/"),
         matches=(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.logs.stage import Stage
 from gpu_dash.model.log import Severity
 
@@ -110,7 +111,7 @@ RULES = (
                 r"exit code: -6\b",
                 "aborted: what torch or NCCL said just before; then the GPU of that rank",
             ),
-            Case(r"exit code: -15\b", "ended by SIGTERM: who stopped it?"),
+            Case(r"exit code: -15\b", "ended by SIGTERM: who stopped it?", Severity.WARNING),
         ),
         matches=(
             f"{_ENGINE}Worker proc VllmWorker-1 died unexpectedly (exit code: None), shutting down "

@@ -5,7 +5,8 @@ Kernel lines count only as kernel lines: a process name or a device name can quo
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _KERNEL = voices(Voice.KERNEL)

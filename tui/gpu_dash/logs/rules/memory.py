@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, When, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight, When
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.logs.stage import Stage
 from gpu_dash.model.log import Severity
 

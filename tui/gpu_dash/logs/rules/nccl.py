@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, Voice, Weight, When, voices
+from gpu_dash.logs.rules.rule import Case, Rule, Weight, When
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _SAID = voices(Voice.RAW, Voice.FAILURE, Voice.NCCL_WARN)
@@ -150,6 +151,7 @@ RULES = (
             "socketPollConnect",
             "NET/IB",
             "NET/OFI",
+            "ibv_",
             "Address family",
         ),
         unless=r"NET/IB : No device found",
@@ -160,6 +162,8 @@ RULES = (
             "host-b:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
             "192.0.2.14<56849> returned 113(No route to host) errno 115(Operation now in progress)",
             "host-b:12:40 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
+            "host-b:12:90 [3] misc/ibvwrap.cc:261 NCCL WARN Call to ibv_modify_qp failed with "
+            "error Invalid argument errno 22",
             "host-b:12:90 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from "
             "peer 192.0.2.9<4411> with status=12 opcode=0 len=0 vendor err 129",
         ),
@@ -360,7 +364,7 @@ RULES = (
             "Symmetric memory",
         ),
         pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
-        r"|failed to init",
+        r"|\bfail",
         weight=Weight.CONDITION,
         severity=Severity.WARNING,
         voices=voices(Voice.WARNING, Voice.FAILURE),

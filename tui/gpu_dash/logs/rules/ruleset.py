@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_dash.logs.rules.kinds import KINDS, Kind
-from gpu_dash.logs.rules.rule import Rule, Voice, When
+from gpu_dash.logs.rules.rule import Rule, When
+from gpu_dash.logs.rules.voice import Voice
 from gpu_dash.logs.stage import Stage
 from gpu_dash.model.log import Severity
 

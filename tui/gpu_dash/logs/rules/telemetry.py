@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Rule, Voice, Weight, voices
+from gpu_dash.logs.rules.rule import Rule, Weight
+from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _ACTIVE = r"^\s*[\w ]+\s*: Active\b"
+_NAMED_INACTIVE = r"(?i)slowdown\W{1,40}(?:not|inactive|false|no|0)\b"
 _RAW = voices(Voice.RAW)
 
 RULES = (
@@ -23,6 +25,29 @@ RULES = (
             "            HW Thermal Slowdown           : Not Active",
             "        GPU Slowdown Temp                 : 97 C",
         ),
+    ),
+    Rule(
+        "thermal",
+        ("hw_thermal_slowdown", "sw_thermal_slowdown"),
+        unless=_NAMED_INACTIVE,
+        values=r"(?i)\bgpu\W{0,2}(?P<gpu>\d+)\b",
+        weight=Weight.CONDITION,
+        voices=_RAW,
+        matches=(
+            "gpu 2 temp=94C clocks_event_reasons=[hw_thermal_slowdown, hw_slowdown]",
+            "clocks_event_reasons.hw_thermal_slowdown: Active",
+        ),
+        rejects=("clocks_event_reasons.hw_thermal_slowdown: Not Active",),
+    ),
+    Rule(
+        "power",
+        ("hw_power_brake_slowdown",),
+        unless=_NAMED_INACTIVE,
+        values=r"(?i)\bgpu\W{0,2}(?P<gpu>\d+)\b",
+        weight=Weight.CONDITION,
+        voices=_RAW,
+        matches=("clocks_event_reasons.hw_power_brake_slowdown: Active",),
+        rejects=("clocks_event_reasons.hw_power_brake_slowdown: Not Active",),
     ),
     Rule(
         "power",
