@@ -117,11 +117,11 @@ def test_a_sweep_from_before_the_window_that_comes_late_is_only_where_the_counte
     window = StepGpuWindow()
     window.begin(5.0)
     for at in every_tenth(4.0, 7.0):
-        window.add(sweep(at, card(at, temperature_celsius=99.0 if at < 5 else 50.0)))
+        window.add(sweep(at, card(at, temperature_celsius=99.0 if at <= 5 else 50.0)))
     result = window.end(7.0)
     assert result is not None
     assert result.peak_temperature_celsius == 50.0
-    assert result.energy_joules == pytest.approx(210.0)
+    assert result.energy_joules == pytest.approx(200.0)
 
 
 def test_the_next_window_begins_empty() -> None:

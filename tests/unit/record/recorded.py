@@ -104,16 +104,16 @@ def requests_of(step: int, concurrency: int, opens: float, closes: float) -> lis
 def session_events() -> list[ev.Event]:
     """A session of sixty seconds: two steps, a thermal throttle from second 30 to 34."""
     events: list[ev.Event] = [
-        ev.GpuSourceChanged(at=on(0.01), source="sim", state=GpuSourceState.LIVE, gpus=CARDS),
+        ev.GpuSourceChanged(at=on(0.0625), source="sim", state=GpuSourceState.LIVE, gpus=CARDS),
         ev.ServerChanged(
-            at=on(0.02),
+            at=on(0.125),
             status=ServerStatus(
                 state=ServerState.STARTING,
-                since=on(0.02),
+                since=on(0.125),
                 model="acme/model-7b",
                 base_url="http://127.0.0.1:8000",
                 stage="weights",
-                stage_since=on(0.02),
+                stage_since=on(0.125),
                 visible_gpus=(0, 1),
             ),
         ),
@@ -125,7 +125,7 @@ def session_events() -> list[ev.Event]:
                 model="acme/model-7b",
                 base_url="http://127.0.0.1:8000",
                 stage_since=on(4.5),
-                ready_after_s=4.48,
+                ready_after_s=4.375,
                 visible_gpus=(0, 1),
             ),
         ),
@@ -215,7 +215,7 @@ def _step(step: int, concurrency: int, opens: float, closes: float) -> list[ev.E
             plan=plan,
         ),
         ev.StepBegan(
-            at=on(opens), step=step, concurrency=concurrency, first_sent_at=on(opens - 0.9)
+            at=on(opens), step=step, concurrency=concurrency, first_sent_at=on(opens - 0.875)
         ),
         *(
             ev.RequestsEnded(at=on(closes + part / 10), requests=tuple(requests[part::4]))

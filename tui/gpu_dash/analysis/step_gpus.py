@@ -101,7 +101,9 @@ class StepGpuWindow:
             self._fold(self._waiting.popleft())
 
     def _fold(self, event: GpuSamples) -> None:
-        is_inside = self._opened_at is not None and event.at >= self._opened_at
+        # The last sweep up to the opening is where the counters stood, as the last one up to the
+        # closing is where they stand, so that both edges err alike.
+        is_inside = self._opened_at is not None and event.at > self._opened_at
         chosen = [s for s in event.samples if self._gpus is None or s.gpu in self._gpus]
         for sample in chosen:
             card = self._cards.setdefault(sample.gpu, _Card())

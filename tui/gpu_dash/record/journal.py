@@ -249,4 +249,6 @@ def _clean(value: Any) -> Any:
         return {key: _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
+    if isinstance(value, float):
+        return round(value, 6)
     return hide_secrets(one_line(value)) if isinstance(value, str) else value

@@ -201,7 +201,7 @@ class Recorder:
         if dropped > self._dropped_counted:
             self._trouble.lost(dropped - self._dropped_counted, "events that came meanwhile", "")
             self._dropped_counted = dropped
-        self._trouble.flushed(wrote=any(wrote), is_last=is_last)
+        self._trouble.flushed(all_written=bool(wrote) and all(wrote), is_last=is_last)
         if is_last or not self._trouble.goes_on:
             self._write_meta()
 

@@ -47,16 +47,16 @@ class Trouble:
         self._lost[what] += count
         self.rows_lost += count
 
-    def flushed(self, *, wrote: bool, is_last: bool) -> None:
-        """All that waited was written or lost.
+    def flushed(self, *, all_written: bool, is_last: bool) -> None:
+        """What waited was written or lost.
 
         Args:
-            wrote: something was written.
+            all_written: there was something, and all of it was written.
             is_last: there is no later moment to say how it ended.
         """
         if self._newest_at is None:
             return
-        is_over = wrote and time.monotonic() - self._newest_at >= self._settle_s
+        is_over = all_written and time.monotonic() - self._newest_at >= self._settle_s
         if not is_over and not is_last:
             return
         lost = ", ".join(f"{count} {what}" for what, count in self._lost.items() if count)
