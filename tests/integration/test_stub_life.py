@@ -154,7 +154,7 @@ def test_a_signal_ends_the_server_its_engine_and_its_streams(number: int) -> Non
         reader = Reader(server)
         began = time.monotonic()
         assert server.stop(number) == 0
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
         assert server.session() == []
         *_, last, done = reader.rest()
         assert last["choices"][0]["finish_reason"] == "abort"

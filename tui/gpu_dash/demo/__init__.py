@@ -6,11 +6,12 @@ stranger's server: over the socket. Standard library and asyncio only.
 
 ::
 
-    arguments ─► serve ─► startup            log lines until the port listens
-                   ├─► simulation ─► engine  continuous batching, capacity, queue
+    arguments ─► serve ─► startup, narrator, shutdown, failure ─► log   what it says, and when
+                   │       engine_core   the child process that a stop must end too
+                   ├─► simulation ─► engine ─► stats   continuous batching, capacity, queue
                    │             └─► rack ─► thermal   temperature, power, clock of each card
-                   ├─► api ─► protocol       bodies and error bodies of the OpenAI routes
-                   │      └─► http_server    HTTP/1.1 on asyncio
-                   ├─► metrics ◄─ stats      vLLM's families in Prometheus' text format
-                   └─► failure               the ways to die, with their log lines
+                   ├─► http_server   HTTP/1.1 on asyncio
+                   └─► api ─► protocol   bodies and refusals of the OpenAI routes
+                          ├─► replies    tokens as server-sent events
+                          └─► metrics    vLLM's families in Prometheus' text format
 """

@@ -16,7 +16,7 @@ WAITING_ACTIVITY = 0.08
 """How hard a card works that waits in a collective: it polls."""
 
 _GOOD_AIR = 0.054
-_BAD_AIR = 0.0945
+_BAD_AIR = 0.092
 """Degrees per watt. With bad air the card stays cool enough at half load and not at full load."""
 _SPREAD = (1.0, 1.05, 0.97, 1.02)
 """No two cards cool alike."""
