@@ -16,7 +16,7 @@ from gpu_dash.model.events import GpuSamples
 from gpu_dash.model.frames import FrameDecoder, encode_frame
 from gpu_dash.model.gpu import GpuSample
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 E = TypeVar("E")
 

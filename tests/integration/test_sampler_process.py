@@ -42,7 +42,7 @@ class Agent:
     ) -> E:
         """The first event of a kind that fits, among those from number ``after`` on."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while True:
                     for event in self.events[after:]:
                         if isinstance(event, kind) and fits(event):
@@ -184,7 +184,7 @@ async def test_no_driver_is_said_once_and_left_at_that(scene: NvmlScene) -> None
         absent = await agent.state(NONE)
         assert absent.source == "none"
         assert "Driver Not Loaded" in absent.detail
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while agent.sampler.pid is not None:
                 await asyncio.sleep(0.01)
     assert agent.states() == [GpuSourceState.STARTING, NONE]
@@ -234,6 +234,17 @@ async def test_simulated_cards_idle_until_their_server_is_there() -> None:
             lambda event: event.detail == live.detail,
             after=agent.events.index(told),
         )
+
+
+async def test_a_server_that_is_named_while_the_sampler_starts_is_not_missed() -> None:
+    agent = Agent("sim")
+    await agent.sampler.start()
+    try:
+        await asyncio.sleep(0)  # the child is being started
+        agent.sampler.set_simulated_url("http://127.0.0.1:9")
+        await agent.wait(GpuSourceChanged, lambda event: "no server answers" in event.detail)
+    finally:
+        await agent.sampler.stop()
 
 
 async def test_a_sampler_that_cannot_be_killed_does_not_hold_the_stop(

@@ -103,6 +103,14 @@ def test_totals_go_on_over_several_samplers() -> None:
     assert totals(told) == [(3.0, 1.0), (3.0, 1.0), (3.5, 1.25), (3.5, None), (4.5, 1.25)]
 
 
+def test_how_long_a_sampler_has_read_is_its_own() -> None:
+    account = Continuity()
+    take(account, LIVE, samples(14.0, 0.0))
+    assert account.read_for_s == 13.0
+    list(account.ended())
+    assert account.read_for_s == 0.0
+
+
 def test_what_needs_no_account_passes() -> None:
     account = Continuity()
     xid = Finding(at=1.0, kind="xid", severity=Severity.CRITICAL, source="gpu")

@@ -41,6 +41,11 @@ class Continuity:
         """What was told last."""
         return "" if self._source is None else self._source.detail
 
+    @property
+    def read_for_s(self) -> float:
+        """How long the present sampler has given readings."""
+        return 0.0 if self.live_since is None else max(0.0, self.seen_at - self.live_since)
+
     def take(self, event: GpuEvent) -> Iterator[GpuEvent]:
         """What an event of the present sampler says to the agent."""
         match event:

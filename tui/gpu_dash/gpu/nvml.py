@@ -101,7 +101,7 @@ class NvmlBackend:
         call = "nvmlDeviceGetHandleByIndex"
         try:
             handle = driver.call(call, gpu)
-        except ReadFailed as error:
+        except (NotOffered, ReadFailed) as error:
             self._infos.append(GpuInfo(gpu=gpu, name=f"GPU {gpu}"))
             self._failed_to_open.append(
                 GpuReadFailed(

@@ -52,6 +52,7 @@ class SamplerProcess:
         self._child: SamplerChild | None = None
         self._continuity = Continuity()
         self._supervision: asyncio.Task[None] | None = None
+        self._tries = 0
 
     @property
     def pid(self) -> int | None:
@@ -84,23 +85,18 @@ class SamplerProcess:
         self._emit(self._continuity.ended())
 
     async def _supervise(self) -> None:
-        tries = 0
         while True:
-            began = time.monotonic()
             may_return = await self._run_child()
             if not self._continuity.ever_live:
                 if not may_return:
                     return
-                if tries + 1 == TRIES:
+                if self._tries == TRIES:
                     self._tell(
                         GpuSourceState.FAILED,
                         f"{self._continuity.detail}; given up after {TRIES} tries",
                     )
                     return
-            if time.monotonic() - began >= STEADY_S:
-                tries = 0
-            await asyncio.sleep(RETRY_S[min(tries, len(RETRY_S) - 1)])
-            tries += 1
+            await asyncio.sleep(RETRY_S[min(self._tries, len(RETRY_S)) - 1])
 
     async def _run_child(self) -> bool:
         """One sampler from start to end.
@@ -108,11 +104,15 @@ class SamplerProcess:
         Returns:
             Whether another may do better.
         """
+        self._tries += 1
+        url = self._sim_url
         try:
-            child = self._child = await SamplerChild.start(self._source, self._sim_url)
+            child = self._child = await SamplerChild.start(self._source, url)
         except OSError as error:
             self._tell_lost(f"the sampler cannot be started: {error}")
             return True
+        if self._sim_url != url:
+            child.send(SetSimulatedUrl(url=self._sim_url))
         hung = await self._follow(child)
         if hung:
             child.kill()
@@ -124,6 +124,8 @@ class SamplerProcess:
             )
             await child.gone()
         self._child = None
+        if self._continuity.read_for_s >= STEADY_S:
+            self._tries = 1
         self._emit(self._continuity.ended())
         if hung:
             self._tell_lost(hung)
@@ -153,7 +155,7 @@ class SamplerProcess:
                 self._tell_silent(limit[0], reads=reads)
                 continue
             except AgentError as error:
-                return f"the sampler's output is no gpu-dash: {error}"
+                return f"the sampler's output cannot be read: {error}"
             if events is None:
                 return ""
             heard_at = time.monotonic()

@@ -138,7 +138,7 @@ def _obey(backend: GpuBackend) -> None:
 
 def _take_stdout() -> BinaryIO:
     """Keep standard output for the frames, and send what libraries print to standard error."""
-    frames = os.fdopen(os.dup(1), "wb", buffering=0)
+    frames = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return frames
 
