@@ -24,6 +24,10 @@ def charts(view: View, width: int = WIDTH, height: int = HEIGHT) -> list[Row]:
     return rows
 
 
+def lane(rows: list[Row], label: str) -> Row:
+    return next(row for row in rows if row.text.strip().startswith(label))
+
+
 def column_of(row: Row, text: str) -> int:
     return row.text.index(text)
 
@@ -54,9 +58,9 @@ def source(cards: int) -> ev.GpuSourceChanged:
 def test_a_step_is_one_column_in_all_charts_and_in_the_marks() -> None:
     rows = charts(view_of(*ramp_scene(8, 60.0)))
 
-    marks = next(row for row in rows if row.text.startswith("marks"))
-    column = column_of(marks, "┊4")
-    above = [row.text[column] for row in rows[: rows.index(marks)]]
+    steps = lane(rows, "step")
+    column = column_of(steps, "┊4")
+    above = [row.text[column] for row in rows[: rows.index(steps)]]
     assert above.count("┊") >= len(above) - 4
 
 
@@ -64,9 +68,9 @@ def test_the_throttle_span_stands_under_the_fall_of_the_throughput() -> None:
     events = list(ramp_scene(8, 95.0))
     rows = charts(view_of(*events))
 
-    marks = next(row for row in rows if row.text.startswith("marks"))
-    span = column_of(marks, "▲7")
-    assert marks.text[span + 2] == "▬"
+    events_lane = lane(rows, "event")
+    span = column_of(events_lane, "▬")
+    assert "▬▲7▬" in events_lane.text
     throughput = [cells(row)[6:-16] for row in rows[:6]]
     highest = next(row for row in throughput if any(is_dot(cell) for cell in row))
     fall = max(x for x, cell in enumerate(highest) if is_dot(cell)) + 6
@@ -157,9 +161,9 @@ def test_errors_are_marked_where_they_happened() -> None:
         ev.LoadTick(at=45.0, in_flight=1, interval_s=0.5, output_tokens=0, requests_failed=2),
     )
 
-    marks = next(row for row in charts(view) if row.text.startswith("marks")).text
+    marks = lane(charts(view), "event")
 
-    found = [x for x, character in enumerate(marks) if character == "✗"]
+    found = [x for x, character in enumerate(marks.text) if character == "✗"]
     axis_width = WIDTH - 6 - 16
     assert found == [6 + int(second / 120 * axis_width) for second in (30, 45)]
 
@@ -194,6 +198,14 @@ def test_a_value_that_stays_away_is_no_longer_said() -> None:
 
     assert charts(view_of(*events, now=11.0))[1].text[-15:].strip() == "100"
     assert charts(view_of(*events, now=30.0))[1].text[-15:].strip() == "–"
+
+
+def test_short_marks_share_one_row_with_the_times() -> None:
+    last = charts(view_of(*ramp_scene(8, 95.0)), 80, 7)[-1].text
+
+    assert "┊4" in last
+    assert "▲7" in last
+    assert "╵1:00" in last
 
 
 @pytest.mark.parametrize("cards", [1, 4, 8, 16])

@@ -48,6 +48,14 @@ def test_more_than_eight_cards_stand_side_by_side(cards: int, columns: int) -> N
     assert layout.gpu_columns == columns
 
 
+def test_the_steps_table_has_room_however_few_cards_there_are() -> None:
+    layout = plan_layout(160, 48, 1)
+
+    assert layout is not None
+    assert layout.steps_width > 0
+    assert layout.gpus >= 6
+
+
 def test_zoom_moves_rows_between_log_and_charts() -> None:
     both, log, charts = (plan_layout(100, 30, 8, zoom=zoom) for zoom in Zoom)
 

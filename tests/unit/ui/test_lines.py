@@ -165,7 +165,11 @@ def tick(at: float, tokens: int = 500) -> ev.LoadTick:
         ),
         (load(LoadState.PAUSED), 100.0, "PAUSED  4 concurrent"),
         (load(LoadState.RUNNING, mode=LoadMode.MANUAL, concurrency=6), 100.0, "by hand"),
-        (load(LoadState.DRAINING, detail="3 requests left"), 100.0, "3 requests left"),
+        (
+            load(LoadState.DRAINING, concurrency=0, detail="3 left"),
+            100.0,
+            "DRAINING  the last requests end  3 left",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

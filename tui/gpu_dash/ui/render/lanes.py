@@ -61,7 +61,8 @@ class Lane:
             alarm = span.kind is not ThrottleKind.POWER_CAP
             role = Role.ALARM if alarm else Role.WARN
             self.put(first, ("▬" if alarm else "─") * (last - first + 1), role)
-            self.put(first, f"▲{span.gpu}" if alarm else f"{span.gpu}", role)
+            label = f"▲{span.gpu}" if alarm else f"{span.gpu}"
+            self.put(first + max(0, (last - first - len(label)) // 2), label, role)
         for point in store.load_history:
             if point.requests_failed:
                 self.put(axis.cell(point.at), "✗", Role.ALARM)

@@ -17,6 +17,10 @@ CARD_GAP = 1
 LOG_MIN = 3
 CHART_MIN = 2
 CHARTS_MAX = 5
+STEPS_WIDTH = 54
+_STEPS_FROM_WIDTH = 150
+_STEPS_MIN = 6
+"""Steps that have room beside the cards, however few cards there are."""
 
 
 class Zoom(StrEnum):
@@ -63,10 +67,6 @@ class Layout:
         )
 
 
-STEPS_WIDTH = 54
-_STEPS_FROM_WIDTH = 150
-
-
 def plan_layout(
     width: int, height: int, cards: int, *, replay: bool = False, zoom: Zoom = Zoom.BOTH
 ) -> Layout | None:
@@ -74,7 +74,8 @@ def plan_layout(
     if width < MIN_WIDTH or height < MIN_HEIGHT:
         return None
     columns = _card_columns(width, cards)
-    card_rows = max(1, -(-cards // columns))
+    steps_width = STEPS_WIDTH if columns == 1 and width >= _STEPS_FROM_WIDTH else 0
+    card_rows = max(_STEPS_MIN if steps_width else 1, -(-cards // columns))
     titles = height >= 20
     load = 2 if height >= 20 else 1
     play = 1 if replay else 0
@@ -94,7 +95,7 @@ def plan_layout(
         keys=1,
         gpu_columns=columns,
         gpu_titles=titles,
-        steps_width=STEPS_WIDTH if columns == 1 and width >= _STEPS_FROM_WIDTH else 0,
+        steps_width=steps_width,
     )
 
 
@@ -118,7 +119,7 @@ def split_charts(rows: int) -> tuple[list[int], int]:
     Three charts (throughput, TTFT, temperature) as soon as each can have two rows; a fourth and
     fifth (clock, power) when all can have five.
     """
-    axis = 1 if rows < 10 else 2 if rows < 24 else 3
+    axis = 1 if rows < 10 else 2 if rows < 15 else 3
     room = rows - axis
     charts = 1 if room < 4 else 2 if room < 6 else 3
     while charts < CHARTS_MAX and room // (charts + 1) >= 5:

@@ -35,7 +35,7 @@ def _asked(view: View) -> list[Run]:
     if load is None:
         return [_WORDS[LoadState.IDLE]]
     runs: list[Run] = [_WORDS[load.state]]
-    if load.state is not LoadState.IDLE:
+    if load.concurrency:
         runs += [_GAP, (f"{load.concurrency} concurrent", Role.STRONG)]
     return runs
 
@@ -46,7 +46,9 @@ def _where(view: View) -> list[Run]:
     if load is None:
         return []
     runs: list[Run] = []
-    if load.mode is LoadMode.RAMP and load.plan is not None:
+    if load.state is LoadState.DRAINING:
+        runs += [_GAP, ("the last requests end", Role.DIM)]
+    elif load.mode is LoadMode.RAMP and load.plan is not None:
         runs += [_GAP, (f"ramp step {ramp_place(load)} of {len(load.plan.ramp)}", Role.PLAIN)]
     elif load.mode is LoadMode.MANUAL:
         runs += [_GAP, ("by hand", Role.PLAIN)]
