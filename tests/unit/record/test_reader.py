@@ -121,6 +121,19 @@ def test_events_are_in_the_order_of_time_behind_the_beginning(recorded: Path) ->
     assert times == sorted(times)
 
 
+def test_old_readings_may_be_left_out(recorded: Path) -> None:
+    reader = SessionReader(recorded)
+    every, newest = (
+        by_kind(list(reader.events())),
+        by_kind(list(reader.events(readings_since_s=50))),
+    )
+    for kind in ("GpuSamples", "ServerMetricsRead"):
+        assert newest[kind] == [event for event in every[kind] if event.at >= 50]
+        assert 0 < len(newest[kind]) < len(every[kind])
+    for kind in ("ThrottleBegan", "RequestsEnded", "StepEnded", "ServerChanged", "LogLines"):
+        assert newest[kind] == every[kind]
+
+
 def test_the_load_is_shown_again(recorded: Path) -> None:
     events = list(SessionReader(recorded).events())
     ticks = [event for event in events if isinstance(event, ev.LoadTick)]

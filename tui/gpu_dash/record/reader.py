@@ -6,12 +6,12 @@ left out), one with files missing, one with columns that this version does not k
 
 from __future__ import annotations
 
-import csv
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,18 +22,16 @@ from gpu_dash.model.gpu import GpuSample, GpuSourceState
 from gpu_dash.model.load import RequestRecord, StepResult
 from gpu_dash.model.server import HandleKind, ServerMetrics
 from gpu_dash.record.cells import text_of, value_of
-from gpu_dash.record.columns import FILES, TEXT
+from gpu_dash.record.columns import FILES
 from gpu_dash.record.folder import LOG_FILE, is_session_folder
 from gpu_dash.record.journal import SESSION_END, STEP_END, event_of
 from gpu_dash.record.log_times import timed_lines
 from gpu_dash.record.meta import SessionMeta, local_utc_offset_s, read_meta
+from gpu_dash.record.read_table import Record, Row, last_time_s, record_of, rows_of, struct_of
 from gpu_dash.record.ticks import ticks_of
 
-Row = dict[str, str]
 _TIMED_FILES = ("gpu.csv", "server.csv", "events.csv")
 """Files whose first column is the time of the row."""
-_TAIL_BYTES = 65536
-T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SessionReader:
@@ -55,7 +53,7 @@ class SessionReader:
     @property
     def duration_s(self) -> float:
         """From the session's start to the last row of any file whose rows come as time goes by."""
-        ends = (_last_time_s(self.folder / name) for name in _TIMED_FILES)
+        ends = (last_time_s(self.folder / name) for name in _TIMED_FILES)
         return max((end for end in ends if end is not None), default=0.0)
 
     def rows(self, name: str) -> Iterator[Row]:
@@ -65,22 +63,9 @@ class SessionReader:
         Raises:
             RecordError: the file cannot be read.
         """
-        path = self.folder / name
-        try:
-            with path.open(encoding="utf-8", errors="replace", newline="") as file:
-                rows = csv.reader(_whole_lines(file))
-                header = next(rows, None)
-                if header is None:
-                    return
-                for cells in rows:
-                    if len(cells) == len(header):
-                        yield dict(zip(header, cells, strict=True))
-        except FileNotFoundError:
-            return
-        except (OSError, csv.Error) as error:
-            raise RecordError(f"{path}: {error}") from error
+        return rows_of(self.folder / name)
 
-    def records(self, name: str) -> Iterator[dict[str, Any]]:
+    def records(self, name: str) -> Iterator[Record]:
         """The rows of a CSV file as values: numbers, flags and texts; ``None`` for an empty
         cell.
 
@@ -88,11 +73,15 @@ class SessionReader:
             RecordError: the file cannot be read.
         """
         for row in self.rows(name):
-            yield {column: _value(column, cell) for column, cell in row.items()}
+            yield record_of(row)
 
-    def events(self) -> Iterator[ev.Event]:
+    def events(self, *, readings_since_s: float = -math.inf) -> Iterator[ev.Event]:
         """All events in the order of their time, which counts from the session's start; in front
         the one that says that it began.
+
+        Args:
+            readings_since_s: leave out readings of cards and server from before this moment: an
+                agent that goes on with a session of days shows its last hour.
 
         Raises:
             RecordError: a file cannot be read.
@@ -103,8 +92,8 @@ class SessionReader:
         sources: list[Iterable[ev.Event]] = [
             told,
             self._cards(told),
-            self._gpu_samples(),
-            self._metrics(),
+            self._gpu_samples(readings_since_s),
+            self._metrics(readings_since_s),
             _request_events(requests),
             self._steps(journal),
             ticks_of(requests),
@@ -113,6 +102,13 @@ class SessionReader:
         ]
         yield self._began()
         yield from sorted(itertools.chain.from_iterable(sources), key=lambda event: event.at)
+
+    def _records_since(self, name: str, since_s: float) -> Iterator[Record]:
+        """The records with a time, from a moment on."""
+        for row in self.rows(name):
+            at = value_of(row.get("time_s", ""))
+            if at is not None and at >= since_s:
+                yield record_of(row)
 
     # -- one file after the other --------------------------------------------------------------
 
@@ -144,17 +140,15 @@ class SessionReader:
                 gpus=self.meta.gpus,
             )
 
-    def _gpu_samples(self) -> Iterator[ev.Event]:
+    def _gpu_samples(self, since_s: float) -> Iterator[ev.Event]:
         """Each row as the sample that it is, behind one with the extremes of its second, so that
         a fold over the samples of a second comes to what it came to while it was live."""
         for name in ("gpu.csv", "gpu_fast.csv"):
-            sweeps = itertools.groupby(self.records(name), key=lambda record: record.get("time_s"))
-            for at, records in sweeps:
-                if at is None:
-                    continue
+            records_since = self._records_since(name, since_s)
+            for at, records in itertools.groupby(records_since, key=itemgetter("time_s")):
                 samples, extremes = [], []
                 for record in records:
-                    sample = _struct(_sample_fields(record), GpuSample)
+                    sample = struct_of(_sample_fields(record), GpuSample)
                     if sample is None:
                         continue
                     samples.append(sample)
@@ -166,17 +160,17 @@ class SessionReader:
                 if samples:
                     yield ev.GpuSamples(at=at, samples=tuple(samples))
 
-    def _metrics(self) -> Iterator[ev.Event]:
-        for record in self.records("server.csv"):
-            metrics = _struct(record, ServerMetrics)
-            if metrics is not None and record.get("time_s") is not None:
+    def _metrics(self, since_s: float) -> Iterator[ev.Event]:
+        for record in self._records_since("server.csv", since_s):
+            metrics = struct_of(record, ServerMetrics)
+            if metrics is not None:
                 yield ev.ServerMetricsRead(at=record["time_s"], metrics=metrics)
 
     def _requests(self) -> Iterator[tuple[float, RequestRecord]]:
         """The requests, each with the moment at which its end was reported."""
         for record in self.records("requests.csv"):
             moments = {"scheduled": record.get("scheduled_s"), "sent": record.get("time_s")}
-            request = _struct({**record, **moments}, RequestRecord)
+            request = struct_of({**record, **moments}, RequestRecord)
             if request is not None:
                 reported_at = record.get("reported_s")
                 if reported_at is None:
@@ -190,7 +184,7 @@ class SessionReader:
             if row.get("kind") == STEP_END
         }
         for record in self.records("steps.csv"):
-            result = _struct(record, StepResult)
+            result = struct_of(record, StepResult)
             if result is not None:
                 at = ends.get(f"step:{result.step}")
                 end = result.time_s + result.duration_s if at is None else at
@@ -232,52 +226,12 @@ class SessionReader:
         )
 
 
-def _whole_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Lines up to the last that has its end."""
-    return (line for line in lines if line.endswith("\n"))
-
-
-def _last_time_s(path: Path) -> float | None:
-    """The time of the last whole row of a file, without reading the rest of it."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            lines = file.read().split(b"\n")[:-1]
-    except OSError:
-        return None
-    for line in reversed(lines):
-        moment = value_of(line.partition(b",")[0].decode(errors="replace"))
-        if moment is not None:
-            return moment
-    return None
-
-
-def _value(column: str, cell: str) -> Any:
-    if column in TEXT:
-        return text_of(cell) or None
-    return value_of(cell)
-
-
-def _struct(record: dict[str, Any], kind: type[T]) -> T | None:
-    """A record as a struct, whose own defaults stand for empty cells; ``None`` if it does not
-    fit."""
-    known = {
-        field.name: record.get(field.name)
-        for field in msgspec.structs.fields(kind)
-        if field.required or record.get(field.name) is not None
-    }
-    try:
-        return msgspec.convert(known, kind)
-    except msgspec.ValidationError:
-        return None
-
-
-def _sample_fields(record: dict[str, Any]) -> dict[str, Any]:
+def _sample_fields(record: Record) -> Record:
     reasons = record.get("throttle_reasons") or ""
     return {**record, "throttle_reasons": [name for name in reasons.split("+") if name]}
 
 
-def _extreme(sample: GpuSample, record: dict[str, Any]) -> GpuSample:
+def _extreme(sample: GpuSample, record: Record) -> GpuSample:
     def either(name: str, value: float | None) -> float | None:
         extreme = record.get(name)
         return value if extreme is None else float(extreme)
