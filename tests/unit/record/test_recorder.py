@@ -183,6 +183,23 @@ def test_a_file_of_an_older_version_keeps_its_columns(tmp_path: Path) -> None:
     )
 
 
+def test_the_progress_of_a_stage_is_not_a_row_each_time(tmp_path: Path) -> None:
+    def loading(stage: str, progress: float) -> ev.ServerChanged:
+        status = ServerStatus(
+            state=ServerState.STARTING, stage=stage, stage_progress=progress, model="m"
+        )
+        return ev.ServerChanged(at=on(progress), status=status)
+
+    events = [loading("weights", part / 10) for part in range(10)]
+    record(tmp_path, [*events, loading("compiling", 1.0), loading("weights", 1.5)])
+    rows = read_csv(tmp_path / "events.csv")
+    assert [(row["time_s"], row["message"]) for row in rows] == [
+        ("0.000", "starting: weights"),
+        ("1.000", "starting: compiling"),
+        ("1.500", "starting: weights"),
+    ]
+
+
 def test_log_lines_and_ticks_are_not_its_business(tmp_path: Path) -> None:
     record(
         tmp_path,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.gpu import GpuInfo
+from gpu_dash.model.server import ServerStatus
 from gpu_dash.record.gpu_rows import FastRows, GpuSeconds
 from gpu_dash.record.journal import event_row
 from gpu_dash.record.rows import ServerRows, request_row, step_row
@@ -29,6 +32,7 @@ class SessionRows:
         self._seconds = GpuSeconds(anchor, self._cards)
         self._fast = FastRows(anchor, self._cards)
         self._server = ServerRows(anchor)
+        self._status: ServerStatus | None = None
 
     def of(self, event: ev.Event) -> Iterator[NamedRow]:
         """The rows that this event makes or completes."""
@@ -52,6 +56,12 @@ class SessionRows:
                     yield "requests.csv", request_row(self._anchor, at, request)
             case ev.StepEnded(result=result):
                 yield "steps.csv", step_row(self._anchor, result)
+            case ev.ServerChanged(status=status):
+                # Its progress moves many times in a stage; a row for each would bury the others.
+                status = replace(status, stage_progress=None)
+                if status == self._status:
+                    return
+                self._status = status
             case _:
                 pass
         entry = event_row(self._anchor, event)
