@@ -6,12 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import pytest
 
 from gpu_dash.logs.follow import Batch, LogFollower
-from gpu_dash.logs.source import Piece
+from gpu_dash.logs.source import FileSource, Piece
 from gpu_dash.model.log import LogLine
 from tests.unit.logs.saying import capture, latest
 
@@ -132,6 +132,19 @@ def test_a_file_that_is_cut_is_read_again_from_its_start(
     assert (received.last.offset, received.last.line_count) == (4, 3)
 
 
+def test_a_file_that_is_cut_is_counted_from_its_new_start(path: Path, received: Received) -> None:
+    append(path, "old one\nold two\n")
+    follower = LogFollower(path, received)
+    follower.start(8, 2)
+    received.wait_for(lambda: received.texts == ["old two"])
+    os.truncate(path, 0)
+    append(path, "new\n")
+    received.wait_for(lambda: "new" in received.texts)
+    follower.stop()
+
+    assert (received.last.offset, received.last.line_count) == (4, 3)
+
+
 def test_a_file_that_is_replaced_is_read_to_its_end_first(
     follower: LogFollower, path: Path, received: Received
 ) -> None:
@@ -146,6 +159,28 @@ def test_a_file_that_is_replaced_is_read_to_its_end_first(
 
     assert received.texts == ["old one", "old two", "new one"]
     assert "was replaced" in next(b.restarted for b in received.batches if b.restarted)
+
+
+def test_what_is_written_while_the_file_is_replaced_is_not_lost(path: Path) -> None:
+    old = path.with_suffix(".1")
+
+    class Replaced(PosixPath):
+        """Written to once more at the moment at which its name is looked at."""
+
+        def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+            if not old.exists():
+                path.rename(old)
+                append(old, "two\n")
+                append(path, "new\n")
+            return super().stat(follow_symlinks=follow_symlinks)
+
+    append(path, "one\n")
+    source = FileSource(Replaced(path))
+    pieces = [source.read(100) for _ in range(4)]
+    source.close()
+
+    assert [piece.data for piece in pieces if piece.data] == [b"one\n", b"two\n", b"new\n"]
+    assert [bool(piece.restarted) for piece in pieces if piece.data] == [False, False, True]
 
 
 def test_a_deleted_file_is_followed_until_another_one_comes(
@@ -200,6 +235,42 @@ def test_a_progress_bar_is_shown_while_it_moves_and_counted_once(
 
     assert received.lines == [LogLine(1, "bar: 100%|")]
     assert received.last.unfinished is None
+
+
+class HastyClock:
+    """Ten seconds pass in each."""
+
+    def monotonic(self) -> float:
+        return time.monotonic() * 10
+
+    def utc(self) -> float:
+        return time.time()
+
+
+def test_a_line_that_is_soon_ended_is_not_shown_unfinished(received: Received) -> None:
+    class Busy:
+        """Each reading ends in the middle of a line."""
+
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def read(self, limit: int) -> Piece:
+            self.calls += 1
+            return Piece(b"the end\nthe beginning of the next, " if self.calls < 10 else b"")
+
+        def backlog_bytes(self) -> int:
+            return 0
+
+        def close(self) -> None:
+            pass
+
+    follower = LogFollower(Busy(), received, HastyClock())
+    follower.start()
+    received.wait_for(lambda: bool(received.batches) and received.last.unfinished is not None)
+    follower.stop()
+
+    shown = [number for number, batch in enumerate(received.batches) if batch.unfinished]
+    assert shown[0] >= 9
 
 
 def test_a_file_that_may_not_be_read_is_said_once_and_tried_again(received: Received) -> None:

@@ -134,6 +134,26 @@ def test_the_mistakes_of_callers_are_no_part_of_a_crash() -> None:
     assert [kind for _, kind, _ in causes(findings)] == ["illegal_access", "client_auth"]
 
 
+def test_the_same_failure_an_hour_later_is_another_finding() -> None:
+    line = "(Worker_TP1 pid=77) ERROR 11-30 {}:00:00 [multiproc_executor.py:949] " + ILLEGAL
+    findings = found(line.format("09"), line.format("10"))
+
+    assert [(f.line, f.root, f.count) for f in findings] == [(1, True, 1), (2, True, 1)]
+
+
+def test_errors_of_two_requests_have_nothing_to_do_with_each_other() -> None:
+    findings = found(
+        FRONT + "ValueError: one",
+        "(APIServer pid=70) INFO 11-30 10:00:04 [loggers.py:1] fine",
+        "(APIServer pid=70) ERROR 11-30 10:00:05 [serving.py:908] KeyError: 'two'",
+    )
+
+    assert [(f.line, f.kind, f.root) for f in findings] == [
+        (1, "python_error", True),
+        (3, "python_error", True),
+    ]
+
+
 # -- whose card it is ------------------------------------------------------------------------------
 
 
@@ -253,6 +273,31 @@ def test_a_raw_traceback_without_any_prefix() -> None:
     )
 
     assert causes(findings) == [(4, "python_error", "")]
+
+
+def test_text_of_another_process_inside_a_raw_traceback() -> None:
+    findings = found(
+        TRACEBACK,
+        '  File "/x/vllm", line 8, in <module>',
+        "nanobind: leaked 4 instances!",
+        "    sys.exit(main())",
+        "TypeError: main() takes 0 positional arguments",
+    )
+
+    assert causes(findings) == [(5, "python_error", "")]
+
+
+def test_the_frames_of_one_traceback_do_not_explain_the_next_one() -> None:
+    findings = found(
+        WORKER + TRACEBACK,
+        WORKER + '  File "/x/a.py", line 1, in capture_model',
+        WORKER + "torch.OutOfMemoryError: CUDA out of memory.",
+        WORKER + TRACEBACK,
+        WORKER + '  File "/x/a.py", line 1, in execute_model',
+        WORKER + "torch.OutOfMemoryError: CUDA out of memory.",
+    )
+
+    assert [f.kind for f in findings] == ["oom_warmup_capture", "oom_runtime"]
 
 
 def test_an_exception_group() -> None:

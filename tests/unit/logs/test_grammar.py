@@ -135,6 +135,14 @@ OTHERS = [
         Level.INFO,
         "took 60 ms",
     ),
+    ("vllm-1  | INFO:     Shutting down", Form.UVICORN, Level.INFO, "Shutting down"),
+    (
+        "2026-11-30T18:43:44.1Z stderr F [rank0]:[E1012 22:31:22.2 socket.cpp:607] [Rank 0] x",
+        Form.TORCH,
+        Level.ERROR,
+        "x",
+    ),
+    ("Nov 30 18:43:44 host-a vllm[4711]: Bus error", Form.RAW, Level.NONE, "Bus error"),
     ("[rank0]: RuntimeError: x", Form.RAW, Level.NONE, "RuntimeError: x"),
     (
         "host-a:213:213 [1] NCCL INFO NCCL version 2.27.3+cuda12.9",

@@ -88,6 +88,22 @@ def test_of_an_endless_progress_bar_the_newest_state_is_kept() -> None:
     assert line.endswith("\rdownloading: 2999")
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"h" * (LINE_BYTES - 1) + b"\r", b"new state"],
+        [b"h" * LINE_BYTES + b"\r", b"new state"],
+        [b"h" * LINE_BYTES + b"tail\r", b"new state"],
+        [b"h" * LINE_BYTES + b"tail\rnew", b" state"],
+        [b"h" * LINE_BYTES + b"tail\r", b"\r", b"new state"],
+    ],
+)
+def test_a_state_that_begins_with_another_piece(pieces: list[bytes]) -> None:
+    _, text = assembled(pieces)
+
+    assert text.rpartition("\r")[2] == "new state"
+
+
 def test_another_file_ends_the_open_line() -> None:
     assembler = LineAssembler()
     assembler.feed(b"whole\ncut off")

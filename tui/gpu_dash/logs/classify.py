@@ -143,10 +143,7 @@ class Classifier:
         writer, statement = self._tracebacks.statement(record)
         if statement is None:
             return None
-        match = None
-        # A heading that quotes the exception; the exception itself comes below.
-        if not statement.endswith("Traceback (most recent call last):"):
-            match = _RULES.match(voice, statement, writer.frames, self._stage)
+        match = _RULES.match(voice, statement, writer.frames, self._stage)
         if match is None:
             self._tracebacks.not_known(writer, record, number, text, statement)
             if voice is Voice.RAW:

@@ -84,7 +84,7 @@ class FileSource:
             self._offset = 0
             return f"{self._path} was cut; reading it again from its start"
         try:
-            named = os.stat(self._path)
+            named = self._path.stat()
         except FileNotFoundError:
             return ""
         if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):

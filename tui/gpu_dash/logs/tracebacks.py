@@ -99,6 +99,7 @@ class Tracebacks:
                 writer.frames.append(message)
             return writer, None
         if message.endswith(_TRACEBACK):
+            # Its heading may quote the exception; the exception itself comes below.
             self._begin(writer)
             return writer, None
         if message.startswith(_CHAINED) or _GROUP.match(message):
