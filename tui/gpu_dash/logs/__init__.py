@@ -7,8 +7,8 @@ The road of a line:
 * :mod:`~gpu_dash.logs.tracebacks`, :mod:`~gpu_dash.logs.stage`, :mod:`~gpu_dash.logs.subject`: what
   earlier lines said that this one needs;
 * :mod:`~gpu_dash.logs.rules`: how failures read, as data;
-* :mod:`~gpu_dash.logs.findings`, :mod:`~gpu_dash.logs.incident`: repeats folded, the cause told from
-  what followed;
-* :mod:`~gpu_dash.logs.classify` holds these together, and :mod:`~gpu_dash.logs.follow` is the thread
-  that does it for a log that grows.
+* :mod:`~gpu_dash.logs.findings`, :mod:`~gpu_dash.logs.incident`: repeats folded, the cause told
+  from what followed;
+* :mod:`~gpu_dash.logs.classify` holds these together, and :mod:`~gpu_dash.logs.follow` is the
+  thread that does it for a log that grows.
 """
