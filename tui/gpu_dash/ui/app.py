@@ -10,12 +10,13 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
 from gpu_dash.model.commands import Command
 from gpu_dash.model.load import LoadState
 from gpu_dash.model.log import LogLine
+from gpu_dash.ui.bindings import KEYS, NEAR_S
 from gpu_dash.ui.feed import Feed, LinkState
 from gpu_dash.ui.help_text import help_rows
 from gpu_dash.ui.load_keys import (
@@ -39,7 +40,6 @@ from gpu_dash.ui.widgets.dashboard import Dashboard
 from gpu_dash.ui.widgets.log_pane import LogPane
 
 _MESSAGE_S = 6.0
-_NEAR_S, _FAR_S = 10.0, 60.0
 
 
 class DashboardApp(App[None]):
@@ -54,44 +54,7 @@ class DashboardApp(App[None]):
 
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,ctrl+q", "leave", show=False),
-        Binding("ctrl+c", "say_how_to_leave", show=False, priority=True),
-        Binding("question_mark", "help", show=False),
-        Binding("plus,equals_sign", "load('+')", show=False),
-        Binding("minus,underscore", "load('-')", show=False),
-        Binding("right_square_bracket", "load(']')", show=False),
-        Binding("left_square_bracket", "load('[')", show=False),
-        Binding("r", "load('r')", show=False),
-        *(Binding(str(digit), f"load('{digit}')", show=False) for digit in range(10)),
-        Binding("s", "stop_server", show=False),
-        Binding("l", "launch", show=False),
-        Binding("c", "take_control", show=False),
-        Binding("t", "window", show=False),
-        Binding("z", "zoom", show=False),
-        Binding("f", "filter", show=False),
-        Binding("slash", "search", show=False, priority=True),
-        Binding("n", "match(-1)", show=False),
-        Binding("N", "match(1)", show=False),
-        Binding("g", "log_top", show=False),
-        Binding("G,F", "log_follow", show=False),
-        Binding("e", "cause", show=False),
-        Binding("enter", "open_line", show=False),
-        Binding("tab,shift+tab", "turn_arrows", show=False, priority=True),
-        Binding("up", "log_move(-1)", show=False),
-        Binding("down", "log_move(1)", show=False),
-        Binding("pageup", "log_page(-1)", show=False),
-        Binding("pagedown", "log_page(1)", show=False),
-        Binding("space", "play", show=False),
-        Binding("left", "sideways(-1)", show=False),
-        Binding("right", "sideways(1)", show=False),
-        Binding("shift+left", f"seek({-_FAR_S})", show=False),
-        Binding("shift+right", f"seek({_FAR_S})", show=False),
-        Binding("home", "edge(False)", show=False),
-        Binding("end", "edge(True)", show=False),
-        Binding("less_than_sign,comma", "speed(-1)", show=False),
-        Binding("greater_than_sign,full_stop", "speed(1)", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
 
     def __init__(
         self, feed: Feed, *, launch: Command | None = None, frames_per_s: float = 2.0
@@ -123,6 +86,7 @@ class DashboardApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._leave_by_signal, number)
+        self.app_resume_signal.subscribe(self, self._paint_whole)
         self._follow_feed()
         self.set_interval(self._frame_s, self.paint)
         self.paint()
@@ -139,6 +103,10 @@ class DashboardApp(App[None]):
     @work(exclusive=True, group="feed")
     async def _follow_feed(self) -> None:
         await self._feed.run(self._paint_soon)
+
+    def _paint_whole(self, _app: App[object]) -> None:
+        """After Ctrl+Z and ``fg`` the terminal shows nothing of what was sent before."""
+        self.refresh(layout=True)
 
     def _paint_soon(self) -> None:
         self.call_later(self.paint)
@@ -356,7 +324,7 @@ class DashboardApp(App[None]):
     def action_sideways(self, steps: int) -> None:
         """Left and right: the log's long lines, or a little way on the play bar."""
         if self._arrows_seek:
-            self.action_seek(steps * _NEAR_S)
+            self.action_seek(steps * NEAR_S)
         else:
             self._pane.sideways(steps)
 

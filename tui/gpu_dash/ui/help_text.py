@@ -43,6 +43,7 @@ _SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("z", "charts and log, only log, mostly charts"),
             ("?", "these keys"),
             ("q Ctrl+Q", "leave; server, load and recording go on"),
+            ("Ctrl+Z", "to the shell for a while; fg comes back"),
         ),
     ),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.render.scale import Scale
 
 DOTS_ACROSS = 2
 DOTS_DOWN = 4
@@ -28,14 +29,14 @@ class Layer:
         self.role = role
         self.cells = [bytearray(width) for _ in range(height)]
 
-    def line(self, values: Values, low: float, high: float) -> Layer:
+    def line(self, values: Values, scale: Scale) -> Layer:
         """Draw one value per column of dots; ``None`` breaks the line."""
         before: int | None = None
         for x, value in enumerate(values):
             if value is None:
                 before = None
                 continue
-            level = self._level(value, low, high)
+            level = self._level(value, scale)
             if before is None or before == level:
                 self._column(x, level, level)
             elif before < level:
@@ -45,19 +46,17 @@ class Layer:
             before = level
         return self
 
-    def band(self, lows: Values, highs: Values, low: float, high: float) -> Layer:
+    def band(self, lows: Values, highs: Values, scale: Scale) -> Layer:
         """Fill each column of dots from its low to its high value."""
         for x, (bottom, top) in enumerate(zip(lows, highs, strict=True)):
             if bottom is not None and top is not None:
-                self._column(x, self._level(bottom, low, high), self._level(top, low, high))
+                self._column(x, self._level(bottom, scale), self._level(top, scale))
         return self
 
-    def _level(self, value: float, low: float, high: float) -> int:
+    def _level(self, value: float, scale: Scale) -> int:
         """Dots above the bottom."""
         top = self.height * DOTS_DOWN - 1
-        if high <= low:
-            return 0
-        return min(top, max(0, round((value - low) / (high - low) * top)))
+        return min(top, max(0, round(scale.share(value) * top)))
 
     def _column(self, x: int, bottom: int, top: int) -> None:
         cell, side = divmod(x, DOTS_ACROSS)
