@@ -36,12 +36,6 @@ def test_none_breaks_the_line() -> None:
     assert text_of(layer) == ["⡀⠈"]
 
 
-def test_a_band_fills_between_its_edges() -> None:
-    layer = Layer(1, 1, Role.DIM).band([0.0, 1.0], [3.0, 2.0], Scale(0.0, 3.0))
-
-    assert text_of(layer) == ["⡷"]
-
-
 def test_the_topmost_layer_gives_the_role_and_all_give_dots() -> None:
     back = Layer(2, 1, Role.DIM).line([0.0] * 4, Scale(0.0, 3.0))
     front = Layer(2, 1, Role.ALARM).line([None, None, 3.0, 3.0], Scale(0.0, 3.0))

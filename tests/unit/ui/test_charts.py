@@ -137,7 +137,7 @@ def test_few_cards_have_a_line_each_and_their_values_beside() -> None:
     assert beside[at + 1 : at + 3] == ["1 70°", "0 50°"]
 
 
-def test_many_cards_are_a_band_and_the_throttled_one_is_named_first() -> None:
+def test_of_many_cards_the_throttled_one_is_named_first() -> None:
     view = view_of(
         began(),
         source(8),
@@ -181,7 +181,7 @@ def test_the_server_s_own_tokens_are_shown_when_the_load_is_not_ours() -> None:
 
     beside = [row.text[-15:].strip() for row in charts(view)]
 
-    assert beside[:2] == ["tok/s server", "500"]
+    assert beside[:2] == ["server tok/s", "500"]
 
 
 def test_without_data_there_are_words_and_no_zero() -> None:
@@ -205,7 +205,7 @@ def test_short_marks_share_one_row_with_the_times() -> None:
 
     assert "┊4" in last
     assert "▲7" in last
-    assert "╵1:00" in last
+    assert last.rstrip().endswith("0:00–2:00")
 
 
 @pytest.mark.parametrize("cards", [1, 4, 8, 16])

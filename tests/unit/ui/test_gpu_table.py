@@ -6,11 +6,12 @@ import pytest
 
 from gpu_dash.model import events as ev
 from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
+from gpu_dash.model.server import ServerState
 from gpu_dash.ui.feed import LinkState
 from gpu_dash.ui.render.gpu_table import gpu_rows
 from gpu_dash.ui.render.row import Role, Row
 from gpu_dash.ui.view import View
-from tests.ui.scenes import gpu_infos, gpu_sample, rivals_scene
+from tests.ui.scenes import gpu_infos, gpu_sample, rivals_scene, server
 from tests.unit.ui.views import view_of
 
 
@@ -205,3 +206,27 @@ def test_without_the_agent_nothing_looks_live() -> None:
     view = view_of(*rivals_scene(), link=LinkState.LOST)
 
     assert all(role is Role.DIM for row in table(view)[1:] for _, role in row)
+
+
+def test_a_card_that_the_server_does_not_use_is_told_from_one_that_idles() -> None:
+    view = view_of(
+        live(),
+        server(ServerState.READY, 0.5, visible_gpus=(0,)),
+        ev.GpuSamples(at=1.0, samples=(gpu_sample(0), gpu_sample(1))),
+    )
+
+    assert "unused" not in table(view)[1].text
+    assert "unused by the server" in table(view)[2].text
+
+
+def test_a_hot_card_over_a_kilowatt_fits_every_width() -> None:
+    sample = gpu_sample(
+        0, temperature_celsius=104.0, headroom_celsius=-14.0, power_watts=1187.0,
+        power_limit_watts=1200.0, utilization_percent=100.0,
+    )  # fmt: skip
+
+    for width, power in ((29, "1187"), (39, "1187"), (80, "1187/1200")):
+        row = table(view_of(live(1), ev.GpuSamples(at=1.0, samples=(sample,))), width)[1].text
+        assert "104°" in row
+        assert power in row
+        assert "…" not in row

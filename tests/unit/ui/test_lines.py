@@ -195,6 +195,15 @@ def test_no_throughput_is_a_dash_not_zero() -> None:
     assert "– tok/s" in load_rows(view_of(*over, now=130.0), 120, 2)[1].text
 
 
+def test_without_our_load_the_server_s_own_throughput_is_shown_as_such() -> None:
+    readings = (
+        ev.ServerMetricsRead(at=at, metrics=ServerMetrics(generation_tokens_total=total))
+        for at, total in ((1.0, 0.0), (2.0, 2656.0))
+    )
+
+    assert "server 2,656 tok/s" in load_rows(view_of(*readings), 120, 2)[1].text
+
+
 def test_ttft_is_that_of_the_last_step_and_says_so() -> None:
     result = StepResult(
         step=2, concurrency=4, time_s=1.0, duration_s=20.0, elapsed_s=22.0,

@@ -83,6 +83,14 @@ class View:
         return sum(point.output_tokens for point in points) / seconds
 
     @property
+    def server_tokens_per_s(self) -> float | None:
+        """Throughput by the server's own count, whoever loads it; ``None`` when it is not fresh."""
+        history = self.store.server_history
+        if not history or self.is_stale(history[-1].at):
+            return None
+        return history[-1].generation_tokens_per_s
+
+    @property
     def server_is_up(self) -> bool:
         """Whether the server can take load."""
         return self.store.server.state is ServerState.READY

@@ -1,4 +1,4 @@
-"""Lines and bands drawn in braille: eight dots a cell.
+"""Lines drawn in braille: eight dots a cell.
 
 A layer is one bitmap. The layers of a chart are laid over each other: a cell shows the dots of
 all of them in the role of the topmost one that has a dot there.
@@ -44,13 +44,6 @@ class Layer:
             else:
                 self._column(x, level, before - 1)
             before = level
-        return self
-
-    def band(self, lows: Values, highs: Values, scale: Scale) -> Layer:
-        """Fill each column of dots from its low to its high value."""
-        for x, (bottom, top) in enumerate(zip(lows, highs, strict=True)):
-            if bottom is not None and top is not None:
-                self._column(x, self._level(bottom, scale), self._level(top, scale))
         return self
 
     def _level(self, value: float, scale: Scale) -> int:

@@ -18,7 +18,8 @@ from gpu_dash.ui.render.timeaxis import TimeAxis
 from gpu_dash.ui.view import View
 
 _LINES_OF_THEIR_OWN = 4
-"""So many cards have a line each; more are a band with the extreme ones named."""
+"""So many cards have a line each; of more, the highest and the lowest value of those that do not
+throttle are drawn."""
 _ROLES = (Role.ACCENT, Role.SECOND, Role.GOOD, Role.PLAIN)
 _LIMIT_IN_SIGHT_CELSIUS = 10.0
 """A card this close to its limit brings the limit into the chart."""
@@ -79,7 +80,8 @@ class CardSeries:
 
 
 class CardLinesPlot:
-    """A quantity of each card: a line per card, or a band with the extreme ones named."""
+    """A quantity of each card: a line per card, or the two edges of them all; the throttled
+    stretches stand out, and the worst cards are named."""
 
     def __init__(self, quantity: Quantity) -> None:
         self._quantity = quantity
@@ -94,10 +96,15 @@ class CardLinesPlot:
         if limit is not None and top is not None and top > limit - _LIMIT_IN_SIGHT_CELSIUS:
             top = max(top, limit)
         scale = Scale.around(bottom, top, self._quantity.grid)
-        layers = self._layers(axis, height, lines, scale)
         alarm = Layer(axis.width, height, Role.ALARM)
+        calm: CardLines = {}
         for gpu, values in lines.items():
-            alarm.line(throttled_part(view, axis, gpu, values), scale)
+            throttled = throttled_part(view, axis, gpu, values)
+            alarm.line(throttled, scale)
+            calm[gpu] = [
+                None if t is not None else v for v, t in zip(values, throttled, strict=True)
+            ]
+        layers = self._layers(axis, height, calm, scale)
         return Chart(
             scale=scale,
             labels=("", "") if top is None else (short(scale.high), short(scale.low)),
@@ -120,9 +127,9 @@ class CardLinesPlot:
         columns = list(zip(*lines.values(), strict=True))
         lows = [lowest(column) for column in columns]
         highs = [highest(column) for column in columns]
-        worst = highs if self._quantity.high_is_bad else lows
+        worst, best = (highs, lows) if self._quantity.high_is_bad else (lows, highs)
         return [
-            Layer(axis.width, height, Role.DIM).band(lows, highs, scale),
+            Layer(axis.width, height, Role.DIM).line(best, scale),
             Layer(axis.width, height, Role.PLAIN).line(worst, scale),
         ]
 

@@ -33,7 +33,7 @@ class Charts:
         axis = TimeAxis.around(
             view.now,
             view.window_s,
-            width - SCALE_WIDTH - (12 if width < 100 else 16),
+            width - SCALE_WIDTH - (13 if width < 100 else 16),
             origin=view.origin,
             earliest=_earliest(view),
         )
@@ -45,7 +45,10 @@ class Charts:
             rows += drawn(chart, axis, step_cells, its_height, width)
         for label, cells in lanes(view, axis, axis_rows):
             row = Row([(label.rjust(SCALE_WIDTH - 1) + " ", Role.DIM)])
-            rows.append(row.extend(draw([], 0, cells)).fit(width))
+            row.extend(draw([], 0, cells))
+            if axis_rows == 1:
+                row.add(f" {axis.span_text()}", Role.DIM)
+            rows.append(row.fit(width))
         return rows
 
 

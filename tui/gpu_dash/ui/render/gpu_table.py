@@ -79,7 +79,7 @@ def _old(age: float | None, room: int) -> str:
 
 
 def throttle_word(view: View, reading: Reading, room: int) -> list[Run]:
-    """Why the card is slower than asked, worst first; nothing when it is not.
+    """Why the card is slower than asked, worst first; else whether the server uses it.
 
     The word comes first and fits the narrowest table; reasons follow where there is room.
     """
@@ -95,6 +95,9 @@ def throttle_word(view: View, reading: Reading, room: int) -> list[Run]:
         return [(word, Role.WARN), *_if_fits(" power limit costs clock", room - len(word))]
     if _CAP_REASON in reading.sample.throttle_reasons:
         return [("cap", Role.PLAIN), *_if_fits(" at its power limit", room - 3)]
+    visible = view.store.server.visible_gpus
+    if visible is not None and reading.track.info.gpu not in visible:
+        return [("unused", Role.DIM), *_if_fits(" by the server", room - 6)]
     return []
 
 

@@ -37,13 +37,8 @@ class ThroughputPlot:
         if not any(values):
             generated = self._server.on(axis, store.server_history)
             if any(generated):
-                values, title = generated, "tok/s server"
-                now = _newest(
-                    view,
-                    store.server_history,
-                    lambda point: point.generation_tokens_per_s,
-                    STALE_S,
-                )
+                values, title = generated, "server tok/s"
+                now = view.server_tokens_per_s
         peak = highest(values)
         scale = Scale.from_zero(peak)
         return Chart(

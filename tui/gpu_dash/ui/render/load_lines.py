@@ -102,16 +102,19 @@ def _brings(view: View, *, short: bool) -> list[Run]:
 
 
 def _throughput(view: View) -> list[Run]:
+    """What our load brings; while there is none, what the server makes for others."""
     store = view.store
     rate = view.output_tokens_per_s
-    if rate is None or store.tick is None:
-        return [("– tok/s", Role.DIM)]
-    text = f"{count(rate)} tok/s"
-    if not view.is_stale(store.tick.at):
-        return [(text, Role.STRONG)]
-    if store.load is not None and store.load.state in (LoadState.IDLE, LoadState.PAUSED):
-        return [("– tok/s", Role.DIM)]
-    return [(f"{text} {ago(view.now - store.tick.at)}", Role.DIM)]
+    if rate is not None and store.tick is not None:
+        text = f"{count(rate)} tok/s"
+        if not view.is_stale(store.tick.at):
+            return [(text, Role.STRONG)]
+        rests = store.load is not None and store.load.state in (LoadState.IDLE, LoadState.PAUSED)
+        if not rests:
+            return [(f"{text} {ago(view.now - store.tick.at)}", Role.DIM)]
+    if view.server_tokens_per_s:
+        return [("server ", Role.DIM), (f"{count(view.server_tokens_per_s)} tok/s", Role.PLAIN)]
+    return [("– tok/s", Role.DIM)]
 
 
 def _first_token(steps: list[StepResult], *, short: bool) -> list[Run]:

@@ -111,9 +111,7 @@ def _row(view: View, said: Said) -> Row:
     sign, role = SIGNS[said.severity]
     if age > _OLD_S and role is Role.SHOUT:
         role = Role.ALARM
-    row = Row([(f"{sign} ", role)])
-    if said.word:
-        row.add(f"{said.word} ", role)
+    row = Row([(f"{sign} {said.word}" if said.word else sign, role), (" ", Role.PLAIN)])
     if said.subject:
         row.add(f"{said.subject} ", Role.STRONG)
     return row.add(f"{ago(age)}  ", Role.DIM).add(said.text)

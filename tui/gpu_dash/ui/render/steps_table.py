@@ -8,7 +8,7 @@ from gpu_dash.ui.render.row import Role, Row
 from gpu_dash.ui.view import View
 
 _TITLES = ("conc", "tok/s", "TTFT p50", "p99", "ok", "fail", "peak°", "thr s")
-_WIDTHS = (5, 7, 9, 8, 6, 5, 6, 6)
+_WIDTHS = (7, 7, 9, 8, 6, 5, 6, 6)
 
 
 def steps_rows(view: View, width: int, height: int) -> list[Row]:

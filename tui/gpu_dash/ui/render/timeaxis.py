@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_dash.ui.render.braille import DOTS_ACROSS
+from gpu_dash.ui.render.format import clock
 
 WINDOWS_S = (120.0, 300.0, 900.0, 3600.0)
 """What the window key goes through."""
@@ -64,6 +65,11 @@ class TimeAxis:
     def cell(self, moment: float) -> int:
         """Column of cells of a moment; outside of ``range(width)`` when it is not on the axis."""
         return int((moment - self.start) / self.window_s * self.width // 1)
+
+    def span_text(self) -> str:
+        """From edge to edge, for where labels have no room: ``0:30–2:30``."""
+        first = self.start - self.origin
+        return f"{clock(first)}–{clock(first + self.window_s)}"
 
     def ticks(self) -> list[tuple[int, float]]:
         """Where labels stand: column of cells, seconds since the origin."""
