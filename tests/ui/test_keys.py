@@ -6,12 +6,15 @@ import pytest
 from textual import events
 
 from gpu_dash.model import commands as cmd
-from gpu_dash.model.events import LoadChanged
+from gpu_dash.model.events import Finding, LoadChanged
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState
+from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from gpu_dash.ui.feed import Access, Link, LinkState
+from gpu_dash.ui.render.layout import Zoom
 from gpu_dash.ui.run import LeftBy
 from gpu_dash.ui.scripted_feed import ScriptedFeed
+from gpu_dash.ui.view import View
 from tests.ui.dashboard import dashboard
 from tests.ui.scenes import began, ramp_scene, rivals_scene, server
 
@@ -120,12 +123,40 @@ async def test_leaving_is_immediate_and_says_what_goes_on(key: str) -> None:
     assert left.session_folder == "sessions/demo"
 
 
-async def test_ctrl_c_says_how_to_leave() -> None:
+async def test_ctrl_c_says_how_to_leave_and_leaves_when_repeated() -> None:
     async with dashboard(feed_at(8)) as screen:
         await screen.press("ctrl+c")
-
-        assert "q leaves the dashboard" in await screen.text()
+        assert "q leaves, Ctrl+C once more too" in await screen.text()
         assert screen.app.is_running
+
+        await screen.press("ctrl+c")
+
+    assert screen.app.left().by is LeftBy.QUIT
+
+
+async def test_a_burst_of_alarms_is_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = ScriptedFeed(*rivals_scene())
+    async with dashboard(feed) as screen:
+        frames = 0
+        paint = screen.app._dashboard.show
+
+        def counted(view: View, zoom: Zoom) -> None:
+            nonlocal frames
+            frames += 1
+            paint(view, zoom)
+
+        monkeypatch.setattr(screen.app._dashboard, "show", counted)
+        for number in range(500):
+            feed.publish(
+                Finding(
+                    at=feed.moment, kind=f"kind_{number}", severity=Severity.ERROR, source="log"
+                )
+            )
+        while not frames:
+            await screen.pilot.pause(0.01)
+        await screen.pilot.pause(0.1)
+
+    assert frames == 1
 
 
 async def test_help_lists_the_keys_and_closes() -> None:
@@ -147,6 +178,13 @@ async def test_the_dashboard_goes_on_behind_help() -> None:
         feed.publish(server(ServerState.FAILED, 9.0, exit_code=1, detail="out of memory"))
 
         assert "FAILED" in (await screen.rows())[0]
+
+
+async def test_ctrl_q_leaves_from_anywhere() -> None:
+    async with dashboard(feed_at(8)) as screen:
+        await screen.press("question_mark", "ctrl+q")
+
+    assert screen.app.left().by is LeftBy.QUIT
 
 
 async def test_load_keys_do_nothing_behind_a_question() -> None:

@@ -40,6 +40,7 @@ from gpu_dash.ui.widgets.dashboard import Dashboard
 from gpu_dash.ui.widgets.log_pane import LogPane
 
 _MESSAGE_S = 6.0
+_SOON_S = 0.05
 
 
 class DashboardApp(App[None]):
@@ -69,6 +70,8 @@ class DashboardApp(App[None]):
         self._zoom = Zoom.BOTH
         self._arrows_seek = feed.playback is not None
         self._message: tuple[Message, float] | None = None
+        self._paint_is_due = False
+        self._interrupted_at = float("-inf")
         self._signal: int | None = None
         self._fault: BaseException | None = None
         self._dashboard = Dashboard(lambda view, width: key_bar(view, launch, width))
@@ -109,7 +112,10 @@ class DashboardApp(App[None]):
         self.refresh(layout=True)
 
     def _paint_soon(self) -> None:
-        self.call_later(self.paint)
+        """Show what a person waits for before the next frame; a burst of it is one frame."""
+        if not self._paint_is_due:
+            self._paint_is_due = True
+            self.set_timer(_SOON_S, self.paint)
 
     def _fatal_error(self) -> None:
         """Keep the fault for the caller.
@@ -157,6 +163,7 @@ class DashboardApp(App[None]):
 
     def paint(self) -> None:
         """Bring everything on the screen to one instant."""
+        self._paint_is_due = False
         self._feed.advance()
         view = self.view()
         with self.batch_update():
@@ -176,9 +183,15 @@ class DashboardApp(App[None]):
         """Leave at once; what runs goes on."""
         self.exit()
 
-    def action_say_how_to_leave(self) -> None:
-        """Ctrl+C ends a load step elsewhere; here it must not end anything by surprise."""
-        self.say("q leaves the dashboard; server, load and recording go on")
+    def action_interrupt(self) -> None:
+        """Ctrl+C stops things elsewhere and is pressed without thinking: once it only says how to
+        leave, twice it leaves."""
+        now = time.monotonic()
+        if now - self._interrupted_at < _MESSAGE_S:
+            self.action_leave()
+            return
+        self._interrupted_at = now
+        self.say("q leaves, Ctrl+C once more too; server, load and recording go on")
 
     def action_help(self) -> None:
         """Show all keys."""

@@ -12,8 +12,9 @@ NEAR_S, FAR_S = 10.0, 60.0
 """How far the play head goes by an arrow, and by an arrow with Shift."""
 
 KEYS: list[BindingType] = [
-    Binding("q,ctrl+q", "leave", show=False),
-    Binding("ctrl+c", "say_how_to_leave", show=False, priority=True),
+    Binding("q", "leave", show=False),
+    Binding("ctrl+q", "leave", show=False, priority=True),
+    Binding("ctrl+c", "interrupt", show=False, priority=True),
     Binding("ctrl+z", "suspend_process", show=False),
     Binding("question_mark", "help", show=False),
     Binding("plus,equals_sign", "load('+')", show=False),

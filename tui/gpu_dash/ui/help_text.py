@@ -42,7 +42,7 @@ _SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("t", "time window: 2, 5, 15, 60 minutes"),
             ("z", "charts and log, only log, mostly charts"),
             ("?", "these keys"),
-            ("q Ctrl+Q", "leave; server, load and recording go on"),
+            ("q Ctrl+Q", "leave; server, load and recording go on (also Ctrl+C twice)"),
             ("Ctrl+Z", "to the shell for a while; fg comes back"),
         ),
     ),

@@ -19,6 +19,8 @@ _SIGNS: dict[ServerState, tuple[str, Role]] = {
     ServerState.FAILED: ("✗", Role.SHOUT),
 }
 _GAP = ("  ", Role.PLAIN)
+_WIDE = 100
+"""Cells from which words are written out."""
 
 
 def server_rows(view: View, width: int, height: int) -> list[Row]:
@@ -33,7 +35,7 @@ def server_rows(view: View, width: int, height: int) -> list[Row]:
         row.add(f" {ago(view.now - view.link.since)}: values are the last known", Role.WARN)
         return [row.fit(width)]
     row.extend(_state(view))
-    row.extend(_told(view))
+    row.extend(_told(view, short=width < _WIDE))
     return [row.right(_whose(view), width)]
 
 
@@ -47,7 +49,7 @@ def _state(view: View) -> list[Run]:
     return runs
 
 
-def _told(view: View) -> list[Run]:
+def _told(view: View, *, short: bool) -> list[Run]:
     """What the state means in words, or what the server says of itself while it is up."""
     store = view.store
     status = store.server
@@ -62,7 +64,7 @@ def _told(view: View) -> list[Run]:
     runs: list[Run] = [_GAP, (status.model or status.base_url, Role.STRONG)]
     if status.kind is HandleKind.EXTERNAL:
         runs.append((" (external)", Role.DIM))
-    return [*runs, *_metrics(view)]
+    return [*runs, *_metrics(view, short=short)]
 
 
 def _stage(view: View) -> list[Run]:
@@ -76,15 +78,15 @@ def _stage(view: View) -> list[Run]:
     return [*runs, _GAP, (status.model, Role.DIM)]
 
 
-def _metrics(view: View) -> list[Run]:
+def _metrics(view: View, *, short: bool) -> list[Run]:
     metrics = view.store.metrics
     if metrics is None:
         return []
     parts = []
     if metrics.running_requests is not None:
-        parts.append(f"running {metrics.running_requests}")
+        parts.append(f"{'run' if short else 'running'} {metrics.running_requests}")
     if metrics.waiting_requests is not None:
-        parts.append(f"waiting {metrics.waiting_requests}")
+        parts.append(f"{'wait' if short else 'waiting'} {metrics.waiting_requests}")
     if metrics.kv_cache_usage is not None:
         parts.append(f"KV {percent(metrics.kv_cache_usage)}")
     text = " ".join(parts)
