@@ -8,7 +8,7 @@ _SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Load",
         (
-            ("+ -", "one step of the ramp up or down; beyond its ends double or halve"),
+            ("+ -", "the ramp's next step up, down; past it double, halve"),
             ("] [", "double, halve"),
             ("1 … 9", "1, 2, 4, 8, 16, 32, 64, 128, 256 requests at a time"),
             ("r", "start the ramp, pause it, resume it"),
@@ -42,7 +42,7 @@ _SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("t", "time window: 2, 5, 15, 60 minutes"),
             ("z", "charts and log, only log, mostly charts"),
             ("?", "these keys"),
-            ("q Ctrl+Q", "leave; server, load and recording go on (also Ctrl+C twice)"),
+            ("q Ctrl+Q", "leave (or Ctrl+C twice); what runs goes on"),
             ("Ctrl+Z", "to the shell for a while; fg comes back"),
         ),
     ),

@@ -39,3 +39,18 @@ UNCOLOURED: dict[Role, Style] = {
     Role.MATCH: Style(reverse=True),
 }
 """For ``NO_COLOR``."""
+
+
+def styles_for(*, no_color: bool, color_system: str | None) -> dict[Role, Style]:
+    """The styles that this terminal can show.
+
+    Args:
+        no_color: the person wants none.
+        color_system: what the terminal says of itself, in Rich's words; with only sixteen colours
+            grey would become white.
+    """
+    if no_color or color_system is None:
+        return UNCOLOURED
+    if color_system == "standard":
+        return COLOURED | {Role.DIM: UNCOLOURED[Role.DIM]}
+    return COLOURED

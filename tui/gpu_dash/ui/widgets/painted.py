@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from gpu_dash.ui.render.row import Row
-from gpu_dash.ui.theme import COLOURED, UNCOLOURED
+from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.theme import styles_for
 
 
 class Painted(Widget):
@@ -22,6 +23,7 @@ class Painted(Widget):
         super().__init__(id=id)
         self._rows: list[Row] = []
         self._strips: list[Strip] = []
+        self._styles: dict[Role, Style] = {}
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -60,7 +62,10 @@ class Painted(Widget):
         return Strip.blank(self.size.width, self.rich_style)
 
     def _strip(self, row: Row) -> Strip:
-        styles = UNCOLOURED if self.app.no_color else COLOURED
+        if not self._styles:
+            app = self.app
+            self._styles = styles_for(no_color=app.no_color, color_system=app.console.color_system)
+        styles = self._styles
         return Strip([Segment(text, styles[role]) for text, role in row], row.width)
 
 
