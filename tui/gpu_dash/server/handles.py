@@ -6,6 +6,7 @@ A handle knows how to notice the end and how to stop; it knows no state and publ
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -313,18 +314,22 @@ def _start_keeper(
 
     ``-P`` keeps the person's working directory off the keeper's import path.
     """
-    return subprocess.Popen(
+    keeper = subprocess.Popen(
         [
             *(sys.executable, "-P", "-m", "gpu_dash.server.keeper"),
-            *(str(status_path), str(log_path), "--", *argv),
+            *(str(status_path), str(log_path)),
         ],
-        env=dict(environment),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    wanted = {"argv": list(argv), "environment": dict(environment), "folder": folder}
+    assert keeper.stdin is not None
+    with contextlib.suppress(BrokenPipeError), keeper.stdin:
+        keeper.stdin.write(json.dumps(wanted).encode())
+    keeper.stdin = None
+    return keeper
 
 
 async def _wait_for_end(identity: ProcessIdentity) -> None:

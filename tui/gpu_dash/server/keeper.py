@@ -1,6 +1,8 @@
 """The keeper: a tiny parent that starts the server, waits, and writes its exit status down.
 
-``python -m gpu_dash.server.keeper STATUS LOG -- PROGRAM ARGUMENT…``
+``python -m gpu_dash.server.keeper STATUS LOG``, and on stdin what to start, as JSON:
+``{"argv": […], "environment": {…}, "folder": "…"}``. So the server's environment, which may hold
+keys and may bend how Python itself starts, is the server's alone.
 
 The agent may be killed; its server must not be, and its exit status must not be lost. So the
 server's parent is this process, which does nothing that could fail: it runs in a session of its
@@ -28,9 +30,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 def main(arguments: list[str]) -> int:
     """Start the server and wait for the last of its processes."""
-    status_path, log_path, separator, *command = arguments
-    if separator != "--" or not command:
-        raise SystemExit("usage: keeper STATUS LOG -- PROGRAM ARGUMENT...")
+    status_path, log_path = arguments
+    wanted = json.load(sys.stdin)
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -38,7 +39,9 @@ def main(arguments: list[str]) -> int:
     log = os.open(log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         server = subprocess.Popen(
-            command,
+            wanted["argv"],
+            env=wanted["environment"],
+            cwd=wanted["folder"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -46,7 +49,7 @@ def main(arguments: list[str]) -> int:
             preexec_fn=_default_signals,
         )
     except OSError as error:
-        status["error"] = f"{command[0]}: {error.strerror}"
+        status["error"] = f"{error.filename or wanted['argv'][0]}: {error.strerror}"
         _write(status_path, status)
         return 1
     finally:
