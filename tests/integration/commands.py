@@ -35,6 +35,7 @@ output_tokens = 16
 
 [gpu]
 source = "sim"
+simulated_cards = 2
 """
 
 

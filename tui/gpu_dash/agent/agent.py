@@ -8,11 +8,13 @@ import os
 from typing import Any
 
 from gpu_dash import __version__
+from gpu_dash.agent.beginnings import adopt, launch, watch
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.session import Session
 from gpu_dash.agent.state_file import load_state, save_state
 from gpu_dash.gpu.process import SamplerProcess
+from gpu_dash.gpu.protocol import SIMULATED_CARDS
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.commands import (
     AskStatus,
@@ -55,6 +57,7 @@ class Agent:
         """Whether the end of the agent leaves the server alone."""
         self._clock = clock or SystemClock()
         self._gpu_source = gpu_source
+        self._cards = SIMULATED_CARDS
         self._sampler: SamplerProcess | None = None
         self._session: Session | None = None
         self._changing = asyncio.Lock()
@@ -66,13 +69,12 @@ class Agent:
         state = load_state(self.home.state_path)
         if state is not None:
             self._gpu_source = state.gpu_source
-        await self._set_gpu_source(self._gpu_source)
-        if state is not None:
-            self._session = await Session.adopt(self.hub, self._clock, state)
+            self._session = await adopt(self.hub, self._clock, state)
             if self._session is None:
                 save_state(self.home.state_path, None)
-            else:
-                self._follow_session(self._session)
+        await self._set_gpu_source(self._gpu_source)
+        if self._session is not None:
+            self._follow_session(self._session)
         self._spawn(self._save_state_regularly())
 
     async def close(self, *, keep_server: bool) -> None:
@@ -159,9 +161,9 @@ class Agent:
                 "(gpu-dash stop --server)"
             )
         if isinstance(command, Launch):
-            session = await Session.launch(self.hub, self._clock, command, self._set_gpu_source)
+            session = await launch(self.hub, self._clock, command, self._set_gpu_source)
         else:
-            session = await Session.watch(self.hub, self._clock, command, self._set_gpu_source)
+            session = await watch(self.hub, self._clock, command, self._set_gpu_source)
         self._session = session
         self._follow_session(session)
         self._save_state()
@@ -215,14 +217,14 @@ class Agent:
 
     # -- inner ---------------------------------------------------------------------------------
 
-    async def _set_gpu_source(self, source: str) -> None:
+    async def _set_gpu_source(self, source: str, cards: int = SIMULATED_CARDS) -> None:
         """Read the cards from ``source`` from now on."""
         if self._sampler is not None:
-            if source == self._gpu_source:
+            if source == self._gpu_source and (source != "sim" or cards == self._cards):
                 return
             await self._sampler.stop()
-        self._gpu_source = source
-        self._sampler = SamplerProcess(source, self._publish)
+        self._gpu_source, self._cards = source, cards
+        self._sampler = SamplerProcess(source, self._publish, sim_cards=cards)
         await self._sampler.start()
 
     def _publish(self, event: Event) -> None:

@@ -11,8 +11,8 @@ from gpu_dash.analysis.steps import summarize_step
 from gpu_dash.analysis.verdict import Verdict, judge
 from gpu_dash.load.driver import FinishedStep
 from gpu_dash.model.clock import ClockAnchor
-from gpu_dash.model.events import Event, GpuSamples, StepBegan, StepEnded
-from gpu_dash.model.load import StepResult
+from gpu_dash.model.events import Event, GpuSamples, LoadChanged, StepBegan, StepEnded
+from gpu_dash.model.load import LoadState, StepResult
 
 
 class StepAccount:
@@ -45,6 +45,8 @@ class StepAccount:
                 self._window.add(event)
             case StepBegan(at=at):
                 self._window.begin(at, self._visible_gpus)
+            case LoadChanged(at=at, state=state) if state is not LoadState.RUNNING:
+                self._window.close(at)
             case _:
                 pass
 

@@ -198,7 +198,8 @@ class _Server:
     async def _linger(self, death: Death) -> None:
         """Answer with errors for a while; a signal cuts it short."""
         try:
-            await asyncio.wait_for(self._signalled.wait(), death.grace_s)
+            async with asyncio.timeout(death.grace_s):
+                await self._signalled.wait()
         except TimeoutError:
             return
 

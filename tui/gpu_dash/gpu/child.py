@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from gpu_dash.gpu.protocol import GpuEvent, SetSimulatedUrl
+from gpu_dash.gpu.protocol import SIMULATED_CARDS, GpuEvent, SetSimulatedUrl
 from gpu_dash.model.frames import FrameDecoder, encode_frame
 from gpu_dash.model.text import one_line
 
@@ -23,9 +23,12 @@ _CRASH = {
 }
 
 
-def sampler_command(source: str, sim_url: str | None, *, once: bool = False) -> list[str]:
-    """The argument list of a sampler."""
-    command = [sys.executable, "-m", "gpu_dash.gpu.sampler", "--source", source]
+def sampler_command(
+    source: str, sim_url: str | None, sim_cards: int = SIMULATED_CARDS, *, once: bool = False
+) -> list[str]:
+    """The argument list of a sampler; ``-P`` keeps the working directory off its import path."""
+    command = [sys.executable, "-P", "-m", "gpu_dash.gpu.sampler", "--source", source]
+    command += ["--sim-cards", str(sim_cards)]
     if sim_url is not None:
         command += ["--sim-url", sim_url]
     if once:
@@ -74,7 +77,9 @@ class SamplerChild:
         self._listening = asyncio.create_task(self._listen(process.stderr))
 
     @classmethod
-    async def start(cls, source: str, sim_url: str | None) -> SamplerChild:
+    async def start(
+        cls, source: str, sim_url: str | None, sim_cards: int = SIMULATED_CARDS
+    ) -> SamplerChild:
         """Start one in a session of its own: a Ctrl+C in the terminal is not for it.
 
         Raises:
@@ -82,7 +87,7 @@ class SamplerChild:
         """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *sampler_command(source, sim_url),
+            *sampler_command(source, sim_url, sim_cards),
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,

@@ -12,10 +12,9 @@ COOLING_S = 15.0
 """Time in which a card loses two thirds of what is left of its warmth."""
 IDLE_POWER_WATTS = 70.0
 IDLE_SM_CLOCK_MHZ = 345.0
-_DEFAULT_CARDS = 4
 
 
-def default_cards() -> tuple[GpuInfo, ...]:
+def default_cards(count: int) -> tuple[GpuInfo, ...]:
     """The cards to show before any simulated server has named its own: those of the built-in one,
     so that nothing on the screen changes its name when that starts."""
     return tuple(
@@ -35,7 +34,7 @@ def default_cards() -> tuple[GpuInfo, ...]:
             memory_clock_max_mhz=2619.0,
             memory_total_bytes=80 * 1024**3,
         )
-        for gpu in range(_DEFAULT_CARDS)
+        for gpu in range(count)
     )
 
 

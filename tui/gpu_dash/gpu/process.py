@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable
 
 from gpu_dash.gpu.child import SamplerChild
 from gpu_dash.gpu.continuity import Continuity
-from gpu_dash.gpu.protocol import EXIT_NO_SOURCE, EXIT_SOURCE_LOST, GpuEvent, SetSimulatedUrl
+from gpu_dash.gpu.protocol import (
+    EXIT_NO_SOURCE,
+    EXIT_SOURCE_LOST,
+    SIMULATED_CARDS,
+    GpuEvent,
+    SetSimulatedUrl,
+)
 from gpu_dash.model.errors import AgentError
 from gpu_dash.model.events import GpuSourceChanged
 from gpu_dash.model.gpu import GpuSourceState
@@ -38,6 +44,7 @@ class SamplerProcess:
         source: ``auto``, ``nvml``, ``amd``, ``sim`` or ``none``.
         on_event: called with each event, on the event loop.
         sim_url: where the simulated cards are, for the source ``sim``.
+        sim_cards: how many there are while no server has named its own.
     """
 
     def __init__(
@@ -45,10 +52,12 @@ class SamplerProcess:
         source: str,
         on_event: Callable[[GpuEvent], None],
         sim_url: str | None = None,
+        sim_cards: int = SIMULATED_CARDS,
     ) -> None:
         self._source = source
         self._on_event = on_event
         self._sim_url = sim_url
+        self._sim_cards = sim_cards
         self._child: SamplerChild | None = None
         self._continuity = Continuity()
         self._supervision: asyncio.Task[None] | None = None
@@ -107,7 +116,7 @@ class SamplerProcess:
         self._tries += 1
         url = self._sim_url
         try:
-            child = self._child = await SamplerChild.start(self._source, url)
+            child = self._child = await SamplerChild.start(self._source, url, self._sim_cards)
         except OSError as error:
             self._tell_lost(f"the sampler cannot be started: {error}")
             return True

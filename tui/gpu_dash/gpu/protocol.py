@@ -26,6 +26,8 @@ class SetSimulatedUrl(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 SOURCES = ("auto", "nvml", "amd", "sim", "none")
 """What a person may ask for."""
 
+SIMULATED_CARDS = 4
+"""Simulated cards that idle while no server has named its own."""
 EXIT_NO_SOURCE = 4
 """The child's exit code when there is nothing to read and trying again is no use."""
 EXIT_SOURCE_LOST = 75

@@ -22,6 +22,7 @@ from gpu_dash.gpu.backend import GpuBackend, MovableSource, SourceAbsent
 from gpu_dash.gpu.protocol import (
     EXIT_NO_SOURCE,
     EXIT_SOURCE_LOST,
+    SIMULATED_CARDS,
     SOURCES,
     GpuEvent,
     SetSimulatedUrl,
@@ -47,25 +48,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m gpu_dash.gpu.sampler")
     parser.add_argument("--source", choices=SOURCES, default="auto")
     parser.add_argument("--sim-url")
+    parser.add_argument("--sim-cards", type=int, default=SIMULATED_CARDS)
     parser.add_argument("--once", action="store_true", help="one sweep, then end")
     arguments = parser.parse_args()
     emit = _frames_to(_take_stdout())
     try:
-        code = _run(arguments.source, arguments.sim_url, once=arguments.once, emit=emit)
+        code = _run(arguments, once=arguments.once, emit=emit)
     except BrokenPipeError:
         code = 0  # the agent is gone
     os._exit(code)
 
 
-def _run(source: str, sim_url: str | None, *, once: bool, emit: Emit) -> int:
+def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     """Open the source and sweep. Where nobody named a source, having none is no failure.
 
     Returns:
         The exit code.
     """
+    source: str = arguments.source
     backend: GpuBackend | None = None
     try:
-        backend = _backend(source, sim_url, emit)
+        backend = _backend(arguments, emit)
         if not once:
             threading.Thread(target=_obey, args=(backend,), daemon=True).start()
         backend.open()
@@ -84,7 +87,7 @@ def _run(source: str, sim_url: str | None, *, once: bool, emit: Emit) -> int:
     return 0
 
 
-def _backend(source: str, sim_url: str | None, on_finding: Callable[[Finding], None]) -> GpuBackend:
+def _backend(arguments: argparse.Namespace, on_finding: Callable[[Finding], None]) -> GpuBackend:
     """The back end for a source that a person named.
 
     Raises:
@@ -92,6 +95,7 @@ def _backend(source: str, sim_url: str | None, on_finding: Callable[[Finding], N
         GpuSourceError: the source is not built.
     """
     # each back end is imported only where it runs
+    source = arguments.source
     if source == "none":
         raise SourceAbsent("no GPU readings were asked for")
     if source == "amd":
@@ -102,7 +106,7 @@ def _backend(source: str, sim_url: str | None, on_finding: Callable[[Finding], N
     if source == "sim":
         from gpu_dash.gpu.simulated import SimulatedBackend
 
-        return SimulatedBackend(sim_url)
+        return SimulatedBackend(arguments.sim_url, cards=arguments.sim_cards)
     from gpu_dash.gpu.nvml import NvmlBackend
 
     return NvmlBackend(on_finding)

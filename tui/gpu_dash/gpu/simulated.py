@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from gpu_dash.gpu.backend import Reading, Sweep
 from gpu_dash.gpu.idle_cards import default_cards, idle_sample
+from gpu_dash.gpu.protocol import SIMULATED_CARDS
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuVendor
@@ -74,12 +75,16 @@ class SimulatedBackend:
 
     Args:
         url: where the server is; ``None``: there is none yet.
+        cards: how many there are before any server has named its own.
         clock: gives the moments of the readings.
     """
 
     source = "sim"
 
-    def __init__(self, url: str | None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, url: str | None, clock: Clock | None = None, cards: int = SIMULATED_CARDS
+    ) -> None:
+        self._cards = cards
         self._clock = clock or SystemClock()
         self.gpus: tuple[GpuInfo, ...] = ()
         self.detail = ""
@@ -96,7 +101,7 @@ class SimulatedBackend:
 
     def open(self) -> None:
         """Begin with idle cards."""
-        self.gpus = default_cards()
+        self.gpus = default_cards(self._cards)
 
     def sweep(self) -> Sweep:
         """Read the server's cards, or let the known ones idle."""

@@ -113,7 +113,8 @@ class LoadDriver:
         else:
             self._configure(self._conductor.plan)
         try:
-            await asyncio.wait_for(self._settled.wait(), _READY_TIMEOUT_S)
+            async with asyncio.timeout(_READY_TIMEOUT_S):
+                await self._settled.wait()
         except TimeoutError:
             raise AgentError(
                 f"the load worker did not come up in {_READY_TIMEOUT_S:g} s; is the host "
@@ -185,7 +186,8 @@ class LoadDriver:
         """End the load: cancel what is in flight, and return when nothing is."""
         self._apply(self._conductor.stop(self._clock.monotonic()))
         try:
-            await asyncio.wait_for(self._idle.wait(), _STOP_TIMEOUT_S)
+            async with asyncio.timeout(_STOP_TIMEOUT_S):
+                await self._idle.wait()
         except TimeoutError:
             if self._child is not None:
                 self._child.kill()

@@ -76,6 +76,8 @@ class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     source: str = "auto"
     """``auto``, ``nvml``, ``amd``, ``sim`` or ``none``."""
+    simulated_cards: int = 4
+    """``sim``: how many idle cards there are while no simulated server runs; 1 to 16."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,6 +23,7 @@ from gpu_dash.model.profile import Profile
 from gpu_dash.model.server import HandleKind
 
 GPU_SOURCES = ("auto", "nvml", "amd", "sim", "none")
+MAX_SIMULATED_CARDS = 16
 _FLAG_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 _ENV_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_AT = re.compile(r"^(?P<what>.*) - at `\$(?P<path>[^`]*)`$", re.DOTALL)
@@ -151,6 +152,8 @@ def check_profile(profile: Profile, where: str) -> None:
     ):
         if number < 1:
             fail(field, number, "is not a number of tokens")
+    if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:
+        fail("gpu.simulated_cards", profile.gpu.simulated_cards, "is not 1 to 16")
     if profile.gpu.source not in GPU_SOURCES:
         fail("gpu.source", profile.gpu.source, f"is none of {', '.join(GPU_SOURCES)}")
 

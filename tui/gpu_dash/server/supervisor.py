@@ -65,7 +65,7 @@ class ServerSupervisor:
         self._ready_timeout_s = ready_timeout_s
         self._shutdown_timeout_s = shutdown_timeout_s
         self._launched_at = status.since
-        self._cause = ""
+        self._root_errors: dict[int | None, str] = {}
         self._last_line = ""
         self._stop_asked = False
         self._misses = 0
@@ -120,10 +120,14 @@ class ServerSupervisor:
         elif stage.progress != self.status.stage_progress:
             self._change(stage_progress=stage.progress)
 
-    def take_error(self, message: str) -> None:
-        """An error of the log; the first one after the launch is the cause of a failure."""
-        if not self._cause:
-            self._cause = message
+    def take_finding(self, finding: Finding) -> None:
+        """What was found in the log: the first error that did not follow from another is the
+        cause of a failure. A finding of the same line says more of the one before."""
+        is_error = finding.severity in (Severity.ERROR, Severity.CRITICAL)
+        if finding.root and is_error:
+            self._root_errors.setdefault(finding.line, finding.message)
+        else:
+            self._root_errors.pop(finding.line, None)
 
     # -- inner ---------------------------------------------------------------------------------
 
@@ -148,7 +152,7 @@ class ServerSupervisor:
                     state=ServerState.READY, ready_after_s=elapsed, stage="", stage_progress=None
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
-                self._cause = self._cause or f"not ready after {self._ready_timeout_s:g} s"
+                self._root_errors.setdefault(None, f"not ready after {self._ready_timeout_s:g} s")
                 await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
         elif state in (ServerState.READY, ServerState.UNREACHABLE):
             self._misses = 0 if healthy else self._misses + 1
@@ -176,7 +180,7 @@ class ServerSupervisor:
         leftovers = await self._handle.clear_leftovers()
         await self._drain_log()
         reason = describe_exit(exit_code)
-        cause = self._cause or self._last_line
+        cause = next(iter(self._root_errors.values()), self._last_line)
         detail = f"{reason}: {cause}" if cause else reason
         if leftovers:
             detail += f" (still in the driver after SIGKILL: {', '.join(map(str, leftovers))})"

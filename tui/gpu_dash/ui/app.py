@@ -227,6 +227,7 @@ class DashboardApp(App[None]):
         if offer.command is None:
             self.say(offer.why_not)
         else:
+            self._message = None
             self._send(offer.command)
 
     @work(group="commands")

@@ -93,8 +93,8 @@ class LiveFeed:
                     self._connection = None
                     await connection.close()
                 self._lose(
-                    "the agent went away; a server that it launched runs on, "
-                    "and gpu-dash in another terminal starts an agent that finds it"
+                    "the agent went away, its server runs on; "
+                    "gpu-dash in another terminal brings one back"
                 )
             changed()
             await asyncio.sleep(RETRY_S)
