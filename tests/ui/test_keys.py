@@ -81,6 +81,7 @@ async def test_a_read_only_viewer_is_told_and_can_take_control() -> None:
         assert feed.sent == []
 
         await screen.press("c")
+        assert "another terminal" not in await screen.text()
 
     assert feed.sent == [cmd.TakeControl()]
 
