@@ -67,7 +67,7 @@ def server(state: ServerState, at: float, **more: object) -> ev.ServerChanged:
     return ev.ServerChanged(at=at, status=status)
 
 
-def rivals_scene(at: float = 100.0) -> list[ev.Event]:
+def thermal_and_cap_scene(at: float = 100.0) -> list[ev.Event]:
     """Eight busy cards; card 3 in thermal slowdown, card 5 merely at its power cap."""
     samples = [gpu_sample(gpu) for gpu in range(8)]
     samples[3] = gpu_sample(

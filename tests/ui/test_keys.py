@@ -16,7 +16,7 @@ from gpu_dash.ui.run import LeftBy
 from gpu_dash.ui.scripted_feed import ScriptedFeed
 from gpu_dash.ui.view import View
 from tests.ui.dashboard import dashboard
-from tests.ui.scenes import began, ramp_scene, rivals_scene, server
+from tests.ui.scenes import began, ramp_scene, server, thermal_and_cap_scene
 
 PLAN = LoadPlan(ramp=(1, 4, 8, 16, 32))
 
@@ -136,7 +136,7 @@ async def test_ctrl_c_says_how_to_leave_and_leaves_when_repeated() -> None:
 
 
 async def test_a_burst_of_alarms_is_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = ScriptedFeed(*rivals_scene())
+    feed = ScriptedFeed(*thermal_and_cap_scene())
     async with dashboard(feed) as screen:
         frames = 0
         paint = screen.app._dashboard.show
@@ -210,7 +210,7 @@ async def test_window_and_zoom() -> None:
 
 
 async def test_a_lost_agent_greys_the_screen_and_is_explained() -> None:
-    feed = ScriptedFeed(*rivals_scene())
+    feed = ScriptedFeed(*thermal_and_cap_scene())
     async with dashboard(feed) as screen:
         feed.link = Link(LinkState.LOST, since=feed.moment, detail="the agent went away")
         feed.moment += 12
@@ -227,7 +227,7 @@ async def test_a_lost_agent_greys_the_screen_and_is_explained() -> None:
 
 
 async def test_readings_that_stay_away_show_their_age() -> None:
-    feed = ScriptedFeed(*rivals_scene())
+    feed = ScriptedFeed(*thermal_and_cap_scene())
     async with dashboard(feed) as screen:
         assert "ago" not in await screen.row(" 62°")
         feed.moment += 12

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_dash.ui.scripted_feed import ScriptedFeed
 from tests.ui.dashboard import dashboard
-from tests.ui.scenes import ramp_scene, rivals_scene
+from tests.ui.scenes import ramp_scene, thermal_and_cap_scene
 
 SIZES = [(60, 16), (80, 24), (100, 30), (160, 48), (200, 50)]
 
@@ -59,7 +59,7 @@ async def test_charts_and_log_are_there_from_eighty_columns_on(size: tuple[int, 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_thermal_and_power_cap_are_told_apart(size: tuple[int, int]) -> None:
-    async with dashboard(ScriptedFeed(*rivals_scene()), size) as screen:
+    async with dashboard(ScriptedFeed(*thermal_and_cap_scene()), size) as screen:
         thermal, cap = await screen.row("3▲"), await screen.row(" 67°")
 
     assert "THERMAL" in thermal

@@ -31,7 +31,7 @@ PROGRAM = """
 import sys
 from gpu_dash.ui.run import run_dashboard
 from gpu_dash.ui.scripted_feed import ScriptedFeed
-from tests.ui.scenes import rivals_scene
+from tests.ui.scenes import thermal_and_cap_scene
 
 class Feed(ScriptedFeed):
     secret = "hf_secret"
@@ -43,7 +43,7 @@ class Feed(ScriptedFeed):
         if sys.argv[1] == "fault" and self.frames > 2:
             raise RuntimeError("the feed broke")
 
-left = run_dashboard(Feed(*rivals_scene()), frames_per_s=20.0)
+left = run_dashboard(Feed(*thermal_and_cap_scene()), frames_per_s=20.0)
 print(f"<{left.by} {left.signal} {left.fault}>")
 """
 

@@ -11,7 +11,7 @@ from gpu_dash.ui.feed import LinkState
 from gpu_dash.ui.render.gpu_table import gpu_rows
 from gpu_dash.ui.render.row import Role, Row
 from gpu_dash.ui.view import View
-from tests.ui.scenes import gpu_infos, gpu_sample, rivals_scene, server
+from tests.ui.scenes import gpu_infos, gpu_sample, server, thermal_and_cap_scene
 from tests.unit.ui.views import view_of
 
 
@@ -31,9 +31,9 @@ def roles_of(row: Row, text: str) -> set[Role]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])
-def test_the_rivals_scene(width: int) -> None:
+def test_the_thermal_and_cap_scene(width: int) -> None:
     """Card 3 throttles thermally, card 5 is merely at its power cap."""
-    rows = table(view_of(*rivals_scene()), width)
+    rows = table(view_of(*thermal_and_cap_scene()), width)
 
     assert len(rows) == 9
     assert all(row.width == width for row in rows)
@@ -52,7 +52,7 @@ def test_the_rivals_scene(width: int) -> None:
 
 
 def test_the_reason_is_named_where_there_is_room() -> None:
-    (card_3,) = table(view_of(*rivals_scene()), 120)[4:5]
+    (card_3,) = table(view_of(*thermal_and_cap_scene()), 120)[4:5]
 
     assert "THERMAL 12s sw_thermal hw_thermal" in card_3.text
 
@@ -203,7 +203,7 @@ def test_values_that_a_card_does_not_offer_are_dashes() -> None:
 
 
 def test_without_the_agent_nothing_looks_live() -> None:
-    view = view_of(*rivals_scene(), link=LinkState.LOST)
+    view = view_of(*thermal_and_cap_scene(), link=LinkState.LOST)
 
     assert all(role is Role.DIM for row in table(view)[1:] for _, role in row)
 
