@@ -85,6 +85,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     status = ServerStatus(
         state=ServerState.STARTING,
         since=anchor.monotonic,
+        stage_since=anchor.monotonic,
         kind=profile.server.kind,
         profile=profile.name,
         model=line.model,
@@ -168,6 +169,7 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         status=ServerStatus(
             state=ServerState.UNREACHABLE,
             since=anchor.monotonic,
+            stage_since=anchor.monotonic,
             kind=HandleKind.EXTERNAL,
             model=model,
             base_url=base_url,
