@@ -19,6 +19,7 @@ from gpu_dash.agent.session import SERVER_LOG, Session, session_began
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
 from gpu_dash.gpu.protocol import SIMULATED_CARDS
+from gpu_dash.load.check import check_plan
 from gpu_dash.model.clock import Clock, ClockAnchor
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.duration import parse_duration
@@ -67,11 +68,13 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     """Start a server from a profile.
 
     Raises:
-        UsageError: the profile, the pre-flight or the session folder says no.
+        UsageError: the profile, the plan, the pre-flight or the session folder says no.
         GpuSourceError: a source was asked for by name and is not usable.
         ServerError: the program could not be started.
     """
     profile, environment = command.profile, command.environment
+    plan = command.plan or profile.plan()
+    check_plan(plan)
     if not command.force:
         check_launch(profile, environment, command.folder)
     port = profile.server.port or free_port(profile.server.host)
@@ -81,7 +84,6 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     await set_gpu_source(source, profile.gpu.simulated_cards)
     await _await_gpu_source(hub, source)
     anchor = ClockAnchor.now(clock)
-    plan = command.plan or profile.plan()
     status = ServerStatus(
         state=ServerState.STARTING,
         since=anchor.monotonic,
@@ -139,9 +141,11 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
     """Watch and load a server that somebody else started.
 
     Raises:
-        UsageError: the URL or the session folder is wrong.
+        UsageError: the URL, the plan or the session folder is wrong.
         ServerError: no model was named and the server does not name its own.
     """
+    plan = command.plan or LoadPlan()
+    check_plan(plan)
     base_url = normalize_base_url(command.base_url)
     model = command.model
     if model is None:
@@ -165,7 +169,7 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         boot_id=boot_id(),
         label=command.label,
         gpu_source=source,
-        plan=command.plan or LoadPlan(),
+        plan=plan,
         status=ServerStatus(
             state=ServerState.UNREACHABLE,
             since=anchor.monotonic,

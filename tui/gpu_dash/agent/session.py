@@ -20,7 +20,7 @@ from gpu_dash.analysis.verdict import Verdict
 from gpu_dash.load.driver import LoadDriver
 from gpu_dash.logs.follow import Batch, LogFollower
 from gpu_dash.model.clock import Clock
-from gpu_dash.model.errors import ServerError
+from gpu_dash.model.errors import AgentError, ServerError
 from gpu_dash.model.events import (
     Event,
     GpuSourceChanged,
@@ -150,8 +150,9 @@ class Session:
             if isinstance(self._handle, ContainerHandle) and self._begun.log is not None:
                 await self._handle.follow(Path(self._begun.log))
             self._load.offer(self._begun.plan)
-            await self._load.start()
+            warming = asyncio.create_task(self._warm_load())
             await self._supervisor.run()
+            await warming
             await self._complete()
         finally:
             stop_listening()
@@ -236,6 +237,15 @@ class Session:
         await self._load.stop()
 
     # -- inner ---------------------------------------------------------------------------------
+
+    async def _warm_load(self) -> None:
+        """Start the load worker ahead of the first key. Without one the rest goes on; the first
+        key tries again."""
+        try:
+            await self._load.start()
+        except AgentError as error:
+            notice = Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=str(error))
+            self._publish(notice)
 
     def _gpus_now(self) -> GpuSourceChanged:
         """The cards as they are known when the session begins: the sampler said so before."""

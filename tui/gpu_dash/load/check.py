@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from urllib.parse import urlsplit
 
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import LoadPlan, Target
+
+OWN_OPEN_FILES = 64
+"""What a worker has open beside its connections, with room to spare."""
 
 
 def check_plan(plan: LoadPlan) -> None:
@@ -30,8 +34,24 @@ def check_plan(plan: LoadPlan) -> None:
     ):
         if not seconds > 0:
             raise UsageError(f"{name}: {seconds:g} s is no length of time; give one above 0s")
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard_limit != resource.RLIM_INFINITY:
+        check_open_files(max(plan.ramp), hard_limit)
     if plan.warmup_s < 0:
         raise UsageError(f"warm-up: {plan.warmup_s:g} s is negative; give 0s for none")
+
+
+def check_open_files(concurrency: int, limit: int) -> None:
+    """Refuse more requests in flight than a worker may have open files: each holds a connection.
+
+    Raises:
+        UsageError: with the limit, and how it is raised.
+    """
+    if concurrency > limit - OWN_OPEN_FILES:
+        raise UsageError(
+            f"concurrency: {concurrency} requests need as many open files, and the hard limit "
+            f"is {limit}; raise it with `ulimit -Hn`, or ask for less"
+        )
 
 
 def check_target(target: Target) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gpu_dash.load.check import check_plan, check_target
+from gpu_dash.load.check import check_open_files, check_plan, check_target
 from gpu_dash.load.child import WorkerChild
 from gpu_dash.load.conductor import Conductor, Output, StepFinished
 from gpu_dash.load.ledger import FinishedStep as FinishedStep
@@ -39,8 +39,6 @@ from gpu_dash.model.log import Severity
 
 _READY_TIMEOUT_S = 20.0
 _STOP_TIMEOUT_S = 5.0
-_OWN_OPEN_FILES = 64
-"""What a worker has open beside its connections, with room to spare."""
 
 
 class LoadDriver:
@@ -218,11 +216,8 @@ class LoadDriver:
         """Bring the worker to where it can send the requests of this plan."""
         if self._target is None:
             raise UsageError("no server to load yet: launch one, or give --base-url")
-        if self._open_files is not None and concurrency > self._open_files - _OWN_OPEN_FILES:
-            raise UsageError(
-                f"concurrency: {concurrency} requests need as many open files, and the hard limit "
-                f"is {self._open_files}; raise it with `ulimit -Hn`, or ask for less"
-            )
+        if self._open_files is not None:
+            check_open_files(concurrency, self._open_files)
         child = self._ensure_child()
         if self._configured != (self._target, plan):
             self._configured = (self._target, plan)
