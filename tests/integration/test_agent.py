@@ -35,11 +35,13 @@ from gpu_dash.model.commands import (
     StopLoad,
     StopServer,
     TakeControl,
+    Watch,
 )
 from gpu_dash.model.frames import encode_frame, read_frames
 from gpu_dash.model.load import LoadState
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
+from tests.fakes.stub_server import StubServer
 from tests.integration.commands import (
     gpu_dash,
     is_running,
@@ -308,3 +310,34 @@ async def test_garbage_on_the_socket_harms_nobody(home: AgentHome, tmp_path: Pat
             await writer.wait_closed()
     watcher = await ready(home, launch(tmp_path))
     await watcher.close()
+
+
+async def test_a_server_that_is_not_ours_goes_on_after_a_stop(
+    home: AgentHome, tmp_path: Path
+) -> None:
+    log = tmp_path / "their.log"
+    log.write_text("ERROR 11-30 18:00:00 [x.py:1] torch.OutOfMemoryError: CUDA out of memory\n")
+    with StubServer("--sim-startup", "0") as server:
+        server.wait_until_ready()
+        watcher = await Watcher.open(home)
+        begin = Watch(base_url=f"http://127.0.0.1:{server.port}", log=str(log), gpu_source="none")
+        assert (await watcher.ask(begin)).ok
+        await watcher.until(lambda store: store.server.state is ServerState.READY)
+        with log.open("a", encoding="utf-8") as file:
+            file.write("a new line\n")
+        await watcher.until(lambda store: any(line.text == "a new line" for line in store.log))
+        assert watcher.store.findings == []
+        assert watcher.store.log[-1].number == 2
+        done = await asyncio.to_thread(gpu_dash, "stop", "--server")
+        assert "goes on" in done.stdout
+        await watcher.until(lambda store: store.session_ended)
+        assert len(server.session()) >= 1
+        await watcher.close()
+
+
+async def test_without_a_terminal_nothing_is_launched(home: AgentHome, tmp_path: Path) -> None:
+    done = await asyncio.to_thread(gpu_dash, str(write_profile(tmp_path)))
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    (row,) = status()
+    assert row["server"]["state"] == "none"

@@ -243,3 +243,34 @@ def test_a_server_that_somebody_else_started_is_loaded_and_left_alone(tmp_path: 
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_run_in_which_nothing_succeeded_is_not_judged(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gpu_dash.demo", "serve", "theirs", "--sim-startup", "0"]
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen([*command, "--port", str(port)], stdout=quiet, stderr=quiet)
+    try:
+        wait_for(lambda: _listens(port), "the server")
+        done = gpu_dash(
+            *("run", "--base-url", f"http://127.0.0.1:{port}", "--model", "wrong", "--ramp", "1"),
+            *("--step", "500ms", "--warmup", "0s", "--gpu", "none", "--json"),
+            *("--out", str(tmp_path / "out")),
+        )
+    finally:
+        server.terminate()
+        server.wait(10)
+    assert done.returncode == 3
+    assert "model_not_found" in done.stderr
+    assert "does not answer" not in done.stderr
+    verdict = json.loads(done.stdout.splitlines()[-1])["verdict"]
+    assert verdict["passed"] is None
+    assert [condition["passed"] for condition in verdict["conditions"]] == [None] * 3
+
+
+def test_a_source_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, _ = refused(str(write_profile(tmp_path)), "--gpu", "nvml", "--out", str(out))
+    assert (code, out.exists()) == (4, False)

@@ -54,7 +54,8 @@ def passed(
     ("cards", "visible", "expected"),
     [
         ([card(0), card(1)], None, True),
-        ([card(0), card(1, peak_utilization_percent=2.0)], None, False),
+        ([card(0), card(1, peak_utilization_percent=2.0)], None, None),
+        ([card(0), card(1, peak_utilization_percent=2.0)], (0, 1), False),
         ([card(0), card(1, peak_utilization_percent=0.0)], (0,), True),
         ([card(0), card(1, lost=True)], None, False),
         ([card(0), card(1, lost=True)], (0,), True),

@@ -128,7 +128,9 @@ class Agent:
                     return await self._begin(command)
             case StopServer():
                 async with self._changing:
-                    await self._running_session().stop()
+                    session = self._running_session()
+                    await session.stop()
+                    return {"kind": str(session.status.kind)}
             case StartRamp():
                 self._running_session().start_ramp(command.plan)
             case SetConcurrency():

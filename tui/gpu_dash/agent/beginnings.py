@@ -79,10 +79,10 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         check_launch(profile, environment, command.folder)
     port = profile.server.port or free_port(profile.server.host)
     line = build_command(profile, environment, port)
-    folder = _session_folder(command.session_folder, command.label or profile.name)
     source = command.gpu_source or profile.gpu.source
     await set_gpu_source(source, profile.gpu.simulated_cards)
     await _await_gpu_source(hub, source)
+    folder = _session_folder(command.session_folder, command.label or profile.name)
     anchor = ClockAnchor.now(clock)
     status = ServerStatus(
         state=ServerState.STARTING,
@@ -147,20 +147,12 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
     plan = command.plan or LoadPlan()
     check_plan(plan)
     base_url = normalize_base_url(command.base_url)
-    model = command.model
-    if model is None:
-        probe = EndpointProbe(base_url, command.api_key)
-        try:
-            models = await probe.models()
-        finally:
-            await probe.close()
-        if not models:
-            raise ServerError(f"{base_url}/v1/models lists no model; name one with --model")
-        model = models[0]
-    folder = _session_folder(command.session_folder, command.label or "external")
+    model, answers = await _ask_endpoint(base_url, command)
     source = command.gpu_source or "auto"
     await set_gpu_source(source, SIMULATED_CARDS)
     await _await_gpu_source(hub, source)
+    folder = _session_folder(command.session_folder, command.label or "external")
+    log_offset, log_lines = await asyncio.to_thread(_end_of_log, command.log)
     anchor = ClockAnchor.now(clock)
     begun = SessionState(
         session=folder.name,
@@ -171,7 +163,7 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         gpu_source=source,
         plan=plan,
         status=ServerStatus(
-            state=ServerState.UNREACHABLE,
+            state=ServerState.READY if answers else ServerState.UNREACHABLE,
             since=anchor.monotonic,
             stage_since=anchor.monotonic,
             kind=HandleKind.EXTERNAL,
@@ -182,6 +174,8 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         ready_timeout_s=float("inf"),
         shutdown_timeout_s=0.0,
         log=command.log,
+        log_offset=log_offset,
+        log_lines=log_lines,
     )
     hub.publish(session_began(begun))
     note = folder / SERVER_LOG
@@ -269,6 +263,42 @@ def _meta_of(
         visible_gpus=begun.status.visible_gpus,
         environment_names=environment_names,
     )
+
+
+async def _ask_endpoint(base_url: str, command: Watch) -> tuple[str, bool]:
+    """The model to ask for, and whether the server answers now.
+
+    Raises:
+        ServerError: no model was named and the server does not name its own.
+    """
+    probe = EndpointProbe(base_url, command.api_key)
+    try:
+        if command.model is not None:
+            return command.model, await probe.is_healthy() or await probe.is_reachable()
+        models = await probe.models()
+    finally:
+        await probe.close()
+    if not models:
+        raise ServerError(f"{base_url}/v1/models lists no model; name one with --model")
+    return models[0], True
+
+
+def _end_of_log(path: str | None) -> tuple[int, int]:
+    """Bytes and lines of a log as it stands: what it told before we watched is not news."""
+    offset = lines = 0
+    if path is None:
+        return offset, lines
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                offset += len(line)
+                lines += 1
+    except OSError:
+        # The follower waits for a log that is not there yet, and says so.
+        return 0, 0
+    return offset, lines
 
 
 async def _launch_process(

@@ -16,7 +16,7 @@ import msgspec
 from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.steps import StepAccount
-from gpu_dash.analysis.verdict import Verdict
+from gpu_dash.analysis.verdict import Verdict, not_judged
 from gpu_dash.load.driver import LoadDriver
 from gpu_dash.logs.follow import Batch, LogFollower
 from gpu_dash.model.clock import Clock
@@ -182,11 +182,13 @@ class Session:
             next_request=self._load.next_request,
         )
 
-    def verdict(self) -> Verdict | None:
-        """The three conditions over the steps so far; ``None``: there is nothing to judge, or
-        the server failed, which no condition can make good."""
-        if self.status.state is ServerState.FAILED or not self._steps.results:
-            return None
+    def verdict(self) -> Verdict:
+        """The three conditions over the steps so far; a server that failed, or a load that came
+        to nothing, no condition can make good."""
+        if self.status.state is ServerState.FAILED:
+            return not_judged("the server failed")
+        if not any(step.requests_ok for step in self._steps.results):
+            return not_judged("no request of a finished step succeeded")
         return self._steps.verdict()
 
     def knee_concurrency(self) -> int | None:

@@ -18,7 +18,7 @@ import msgspec
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
-from gpu_dash.model.load import LoadState, StepResult
+from gpu_dash.model.load import LoadState, Outcome, StepResult
 from gpu_dash.model.log import LogLine, Severity
 from gpu_dash.model.server import ServerMetrics, ServerState, ServerStatus
 
@@ -349,9 +349,11 @@ class Store(msgspec.Struct, omit_defaults=True):
         )
 
     def _requests(self, event: ev.RequestsEnded) -> None:
-        ok = sum(1 for request in event.requests if request.outcome == "ok")
-        self.requests_ok += ok
-        self.requests_failed += len(event.requests) - ok
+        for request in event.requests:
+            if request.outcome is Outcome.OK:
+                self.requests_ok += 1
+            elif request.outcome is not Outcome.CANCELLED:
+                self.requests_failed += 1
 
     def _step_ended(self, event: ev.StepEnded) -> None:
         _append(self.steps, event.result, STEPS)

@@ -40,8 +40,16 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The whole: it failed if a judged condition failed."""
 
-    passed: bool
+    passed: bool | None
+    """``None``: nothing could be judged, because the run itself came to nothing."""
     conditions: tuple[Condition, ...]
+
+
+def not_judged(reason: str) -> Verdict:
+    """The verdict on a run that came to nothing: the server failed, no request succeeded."""
+    names = ("every_gpu_worked", "throughput_held", "temperature_margin")
+    conditions = tuple(Condition(name=name, passed=None, detail=reason) for name in names)
+    return Verdict(passed=None, conditions=conditions)
 
 
 def judge(
@@ -55,12 +63,13 @@ def judge(
     Args:
         steps: in the order in which they ran.
         cards: what the cards did under load; empty without readings.
-        visible_gpus: the cards that the server may use; all that were read if not known.
+        visible_gpus: the cards that the server may use; if it is not known which, an idle card
+            says nothing about it.
     """
     chosen = [card for card in cards if visible_gpus is None or card.gpu in visible_gpus]
     unread = sorted(set(visible_gpus or ()) - {card.gpu for card in chosen})
     conditions = (
-        _every_gpu_worked(chosen, unread),
+        _every_gpu_worked(chosen, unread, is_known=visible_gpus is not None),
         _throughput_held(steps),
         _temperature_margin(chosen, unread),
     )
@@ -70,7 +79,9 @@ def judge(
     )
 
 
-def _every_gpu_worked(cards: Sequence[CardRecord], unread: Sequence[int]) -> Condition:
+def _every_gpu_worked(
+    cards: Sequence[CardRecord], unread: Sequence[int], *, is_known: bool
+) -> Condition:
     name = "every_gpu_worked"
     if not cards:
         return Condition(name=name, passed=None, detail="no GPU was read under load")
@@ -79,6 +90,12 @@ def _every_gpu_worked(cards: Sequence[CardRecord], unread: Sequence[int]) -> Con
         return Condition(name=name, passed=False, detail=f"{_gpus(lost)} lost")
     busy = {card.gpu: card.peak_utilization_percent for card in cards}
     idle = [gpu for gpu, peak in busy.items() if peak is not None and peak < WORKED_PERCENT]
+    if idle and not is_known:
+        return Condition(
+            name=name,
+            passed=None,
+            detail=f"{_gpus(idle)} idle, and it is not known which cards the server uses",
+        )
     if idle:
         return Condition(
             name=name,

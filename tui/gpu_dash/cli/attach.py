@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gpu_dash.agent.home import MAIN, AgentHome
-from gpu_dash.cli.screen import show_agent
+from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.model.errors import AgentError
 
 
@@ -13,6 +13,7 @@ from gpu_dash.model.errors import AgentError
 @click.option("--read-only", is_flag=True, help="Look only; never take the controls.")
 def command(read_only: bool) -> int:
     """Open the dashboard on the main agent, if it runs."""
+    check_terminal()
     home = AgentHome.named(MAIN)
     if not home.is_running():
         raise AgentError("no agent runs; start one with gpu-dash PROFILE")

@@ -12,7 +12,7 @@ from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.cli.options import api_key_from, client_environment
-from gpu_dash.cli.screen import show_agent
+from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.model.commands import AskStatus, Launch, Watch
 from gpu_dash.model.errors import CommandRefused, UsageError
 from gpu_dash.server.profile_file import load_profile
@@ -57,6 +57,7 @@ def command(
             log=None if log is None else str(Path(log).absolute()),
             label=label,
         )
+    check_terminal()
     home = AgentHome.named(MAIN)
     asyncio.run(_prepare(home, begin))
     return show_agent(home, launch=begin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import click
@@ -29,6 +30,19 @@ class Duration(click.ParamType[float]):
             return parse_duration(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+class Interval(Duration):
+    """A duration, or a plain number of seconds as ``watch -n`` takes it."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
+            value += "s"
+        return super().convert(value, param, ctx)
 
 
 class Ramp(click.ParamType[tuple[int, ...]]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpu_dash.cli.screen import exit_code, show
+from gpu_dash.cli.screen import check_terminal, exit_code, show
 from gpu_dash.record.folder import find_session
 from gpu_dash.record.replay import Replay
 from gpu_dash.ui.replay_feed import ReplayFeed
@@ -14,4 +14,5 @@ from gpu_dash.ui.replay_feed import ReplayFeed
 @click.argument("session")
 def command(session: str) -> int:
     """Play SESSION: a name, the head of one, a folder, or `last`."""
+    check_terminal()
     return exit_code(show(ReplayFeed(Replay.load(find_session(session)))))

@@ -26,7 +26,7 @@ from gpu_dash.model.events import (
     StepEnded,
 )
 from gpu_dash.model.load import LoadMode, LoadState, Outcome, StepResult
-from gpu_dash.model.server import HandleKind, ServerState
+from gpu_dash.model.server import ServerState
 
 EXIT_DONE, EXIT_ANSWER_IS_NO, EXIT_NOT_RECORDED, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXTERNAL_READY_S = 10.0
@@ -106,7 +106,7 @@ class RunJob:
                 err=True,
             )
             return EXIT_NOT_RECORDED
-        return EXIT_DONE if verdict is None or verdict.passed else EXIT_ANSWER_IS_NO
+        return EXIT_ANSWER_IS_NO if verdict.passed is False else EXIT_DONE
 
     async def _ask(self, agent: Agent, command: Command) -> None:
         reply = await agent.handle(0, command)
@@ -148,8 +148,8 @@ class RunJob:
                     self._failure = status.detail or "it ended"
                     self._ready.set()
                     self._load_ended.set()
-                elif status.kind is HandleKind.EXTERNAL and self._ramp_began:
-                    self._progress.say(f"{status.base_url} does not answer")
+                elif status.state is ServerState.UNREACHABLE and self._ramp_began:
+                    self._progress.say(status.detail)
             case LoadChanged(state=LoadState.IDLE, mode=LoadMode.NONE) if self._ramp_began:
                 self._load_ended.set()
             case RequestsEnded(requests=requests):
@@ -173,25 +173,26 @@ class RunJob:
             click.echo(_step_line(result))
         sys.stdout.flush()
 
-    def _tell_verdict(self, verdict: Verdict | None, knee: int | None, folder: str) -> None:
+    def _tell_verdict(self, verdict: Verdict, knee: int | None, folder: str) -> None:
         if self._as_json:
-            not_judged: dict[str, object] = {"passed": None, "conditions": []}
             print_json(
                 {
-                    "verdict": not_judged if verdict is None else msgspec.to_builtins(verdict),
+                    "verdict": msgspec.to_builtins(verdict),
                     "knee_concurrency": knee,
                     "session": folder,
                 }
             )
             return
-        if verdict is None:
-            click.echo(f"verdict: not judged; session: {folder}")
-            return
         for condition in verdict.conditions:
-            word = {True: "yes", False: "NO", None: "not judged"}[condition.passed]
+            word = _judged(condition.passed, "yes", "NO")
             click.echo(f"{condition.name:<20} {word:<11} {condition.detail}")
         click.echo(f"knee: {knee if knee is not None else 'none, it never flattened'}")
-        click.echo(f"verdict: {'passed' if verdict.passed else 'FAILED'}; session: {folder}")
+        word = _judged(verdict.passed, "passed", "FAILED")
+        click.echo(f"verdict: {word}; session: {folder}")
+
+
+def _judged(passed: bool | None, yes: str, no: str) -> str:
+    return "not judged" if passed is None else yes if passed else no
 
 
 def _step_line(result: StepResult) -> str:

@@ -23,10 +23,12 @@ EXIT_FAULT = 70
 def check_terminal() -> None:
     """Refuse to open a screen where there is none.
 
+    The screen is painted on standard error.
+
     Raises:
-        UsageError: standard input or output is no terminal.
+        UsageError: standard input, output or error is no terminal.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError(
             "the dashboard needs a terminal; without one use gpu-dash run, status or gpus"
         )
@@ -40,18 +42,13 @@ def show_agent(home: AgentHome, *, launch: Command | None = None, read_only: boo
         return await AgentConnection.open(home, role="viewer", read_only=read_only)
 
     left = show(LiveFeed(connect, read_only=read_only), launch=launch)
-    if home.name == MAIN:
-        click.echo(what_goes_on(left))
+    is_private = home.name != MAIN
+    click.echo(what_ended(left) if is_private else what_goes_on(left))
     return exit_code(left)
 
 
 def show(feed: Feed, *, launch: Command | None = None) -> Left:
-    """Show a feed until the dashboard is left.
-
-    Raises:
-        UsageError: there is no terminal.
-    """
-    check_terminal()
+    """Show a feed until the dashboard is left."""
     return run_dashboard(feed, launch=launch)
 
 
@@ -83,6 +80,11 @@ def what_goes_on(left: Left) -> str:
     words.append(f"recording in {left.session_folder}")
     stop = "gpu-dash stop" + (" (the server is not ours: it goes on)" if _is_foreign(left) else "")
     return strip_controls(f"gpu-dash: {', '.join(words)}; return: gpu-dash, stop: {stop}")
+
+
+def what_ended(left: Left) -> str:
+    """After a screen whose agent ends with it."""
+    return strip_controls(f"gpu-dash: ended; the recording is in {left.session_folder}")
 
 
 def _is_foreign(left: Left) -> bool:

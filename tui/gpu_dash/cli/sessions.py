@@ -133,9 +133,11 @@ def _list_row(summary: SessionSummary) -> tuple[str, ...]:
 def _outcome(summary: SessionSummary) -> str:
     if not summary.ended_utc:
         return "open"
-    if summary.verdict is None:
-        return ""
-    return "passed" if summary.verdict.passed else "FAILED"
+    return "" if summary.verdict is None else _passed(summary.verdict.passed)
+
+
+def _passed(passed: bool | None) -> str:
+    return {True: "passed", False: "FAILED", None: "not judged"}[passed]
 
 
 def _print_head(summary: SessionSummary) -> None:
@@ -156,7 +158,7 @@ def _print_head(summary: SessionSummary) -> None:
     ]
     if summary.verdict is not None:
         words = {True: "yes", False: "NO", None: "not judged"}
-        lines += [("verdict", "passed" if summary.verdict.passed else "FAILED")]
+        lines += [("verdict", _passed(summary.verdict.passed))]
         lines += [
             (condition.name, f"{words[condition.passed]}: {condition.detail}")
             for condition in summary.verdict.conditions

@@ -13,6 +13,7 @@ from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.agent.state_file import load_state
 from gpu_dash.model.commands import StopAgent, StopServer
 from gpu_dash.model.errors import AgentError, CommandRefused
+from gpu_dash.model.server import HandleKind
 
 STOP_S = 300.0
 """A stop may wait for the server's own time of grace."""
@@ -56,7 +57,10 @@ async def _stop(home: AgentHome, what: str) -> None:
     if not reply.ok:
         raise CommandRefused(f"{home.name}: {reply.error}", reply.exit_code)
     if what == "server":
-        click.echo(f"{home.name}: the server is stopped, the agent goes on")
+        if reply.data["kind"] == HandleKind.EXTERNAL:
+            click.echo(f"{home.name}: the server is not ours and goes on; it is no longer watched")
+        else:
+            click.echo(f"{home.name}: the server is stopped, the agent goes on")
         return
     deadline = time.monotonic() + STOP_S
     while home.is_running():

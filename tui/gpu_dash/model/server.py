@@ -68,6 +68,8 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     profile: str = ""
     model: str = ""
     base_url: str = ""
+    version: str = ""
+    """What the server says of itself; empty while it is not known."""
     pid: int | None = None
     stage: str = ""
     """While starting: what it does, in words."""

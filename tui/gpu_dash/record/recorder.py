@@ -168,6 +168,7 @@ class Recorder:
                     "model": status.model or known.model,
                     "base_url": status.base_url or known.base_url,
                     "visible_gpus": status.visible_gpus,
+                    "vllm_version": status.version or known.vllm_version,
                 }
                 if any(getattr(known, name) != value for name, value in said.items()):
                     self.describe(**said)

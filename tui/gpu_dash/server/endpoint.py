@@ -85,6 +85,17 @@ class EndpointProbe:
             return False
         return response.status_code == 200
 
+    async def version(self) -> str:
+        """What ``/version`` says; empty if it says nothing."""
+        import httpx
+
+        try:
+            response = await self._http().get(f"{self._base_url}/version")
+            said: Any = response.json()
+            return str(said["version"]) if response.status_code == 200 else ""
+        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+            return ""
+
     async def metrics_page(self) -> str | None:
         """The text of ``/metrics``; ``None`` if there is none or no answer in time."""
         import httpx

@@ -198,12 +198,16 @@ class ExternalHandle:
     kind = HandleKind.EXTERNAL
     pid = None
 
+    def __init__(self) -> None:
+        self._let_go = asyncio.Event()
+
     async def wait(self) -> int | None:
-        """Never ends: that it does not answer is all that can be seen."""
-        await asyncio.get_running_loop().create_future()
+        """Ends when we stop watching: that it does not answer is all that can be seen of it."""
+        await self._let_go.wait()
         return None
 
     async def stop(self, *, starting: bool, grace_s: float) -> Stopped:
+        self._let_go.set()
         return Stopped(exit_code=None)
 
     async def clear_leftovers(self) -> tuple[int, ...]:

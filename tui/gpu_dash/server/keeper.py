@@ -82,7 +82,8 @@ def _identity(pid: int) -> dict[str, Any]:
 def _write(path: str, status: dict[str, Any]) -> None:
     temporary = f"{path}.new"
     try:
-        with open(temporary, "w", encoding="ascii") as file:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(handle, "w", encoding="ascii") as file:
             json.dump(status, file)
         os.replace(temporary, path)
     except OSError:

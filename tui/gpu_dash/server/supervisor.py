@@ -149,7 +149,11 @@ class ServerSupervisor:
             if healthy:
                 elapsed = self._clock.monotonic() - self._launched_at
                 self._change(
-                    state=ServerState.READY, ready_after_s=elapsed, stage="", stage_progress=None
+                    state=ServerState.READY,
+                    version=await self._probe.version(),
+                    ready_after_s=elapsed,
+                    stage="",
+                    stage_progress=None,
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
                 self._root_errors.setdefault(None, f"not ready after {self._ready_timeout_s:g} s")
@@ -157,7 +161,8 @@ class ServerSupervisor:
         elif state in (ServerState.READY, ServerState.UNREACHABLE):
             self._misses = 0 if healthy else self._misses + 1
             if healthy and state is ServerState.UNREACHABLE:
-                self._change(state=ServerState.READY, detail="")
+                version = self.status.version or await self._probe.version()
+                self._change(state=ServerState.READY, version=version, detail="")
             elif self._misses == MISSES_UNTIL_UNREACHABLE and state is ServerState.READY:
                 self._change(
                     state=ServerState.UNREACHABLE,
