@@ -59,9 +59,13 @@ class Screen:
 
 @asynccontextmanager
 async def dashboard(
-    feed: Feed, size: tuple[int, int] = (80, 24), launch: Command | None = None
+    feed: Feed,
+    size: tuple[int, int] = (80, 24),
+    launch: Command | None = None,
+    *,
+    ends_with_screen: bool = False,
 ) -> AsyncIterator[Screen]:
     """The dashboard on this feed, mounted and painted once."""
-    app = DashboardApp(feed, launch=launch, frames_per_s=1e-6)
+    app = DashboardApp(feed, launch=launch, frames_per_s=1e-6, ends_with_screen=ends_with_screen)
     async with app.run_test(size=size) as pilot:
         yield Screen(app, pilot)

@@ -135,6 +135,13 @@ async def test_ctrl_c_says_how_to_leave_and_leaves_when_repeated() -> None:
     assert screen.app.left().by is LeftBy.QUIT
 
 
+async def test_ctrl_c_does_not_promise_what_ends_with_the_screen() -> None:
+    async with dashboard(feed_at(8), ends_with_screen=True) as screen:
+        await screen.press("ctrl+c")
+        assert "that ends server and load" in await screen.text()
+        assert "go on" not in await screen.text()
+
+
 async def test_a_burst_of_alarms_is_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = ScriptedFeed(*thermal_and_cap_scene())
     async with dashboard(feed) as screen:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 TIMEOUT_S = 20.0
@@ -46,6 +45,29 @@ class Feed(ScriptedFeed):
 left = run_dashboard(Feed(*thermal_and_cap_scene()), frames_per_s=20.0)
 print(f"<{left.by} {left.signal} {left.fault}>")
 """
+PARENT = """
+import subprocess, sys
+sys.exit(subprocess.call([sys.executable, "-c", *sys.argv[1:]]))
+"""
+SHELL = """
+import fcntl, os, signal, subprocess, sys, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+job = subprocess.Popen([sys.executable, "-c", *sys.argv[1:]], process_group=0)
+try:
+    while True:
+        os.tcsetpgrp(0, job.pid)
+        os.killpg(job.pid, signal.SIGCONT)
+        _, status = os.waitpid(job.pid, os.WUNTRACED)
+        os.tcsetpgrp(0, os.getpgrp())
+        if not os.WIFSTOPPED(status):
+            break
+        print("<job stopped>", flush=True)
+        input()
+finally:
+    job.kill()
+"""
+"""What a shell does with its jobs: it waits until one is stopped, and ``Enter`` is its ``fg``."""
 
 
 class Terminal:
@@ -75,14 +97,6 @@ class Terminal:
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, size)
         self.process.send_signal(signal.SIGWINCH)
 
-    def wait_until_stopped(self) -> None:
-        """Wait until the process sleeps as a stopped job."""
-        deadline = time.monotonic() + TIMEOUT_S
-        process = psutil.Process(self.process.pid)
-        while process.status() != psutil.STATUS_STOPPED:
-            assert time.monotonic() < deadline, "it was not stopped"
-            time.sleep(0.01)
-
     def hang_up(self) -> None:
         """Take the terminal away, as a dropped connection does."""
         os.close(self.fd)
@@ -96,11 +110,12 @@ class Terminal:
 
 
 @contextmanager
-def dashboard_on_a_terminal(how: str = "well") -> Iterator[Terminal]:
+def dashboard_on_a_terminal(how: str = "well", *under: str) -> Iterator[Terminal]:
+    """The dashboard, started by the programs ``under``, the first of which leads the session."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, how],
+        [sys.executable, "-c", *under, PROGRAM, how],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -160,19 +175,29 @@ def test_a_resize_is_painted_at_once() -> None:
         terminal.wait_for(b"<quit None None>")
 
 
-def test_ctrl_z_gives_the_terminal_back_for_a_while() -> None:
-    with dashboard_on_a_terminal() as terminal:
+@pytest.mark.parametrize("between", [(), (PARENT,)], ids=["alone", "under make"])
+def test_ctrl_z_gives_the_terminal_to_the_shell_for_a_while(between: tuple[str, ...]) -> None:
+    with dashboard_on_a_terminal("well", SHELL, *between) as terminal:
         terminal.wait_for(b"THERMAL")
         terminal.press(b"\x1a")
-        terminal.wait_for(RESTORED["the alternate screen"])
-        terminal.wait_until_stopped()
-        terminal.output = ENTER
+        terminal.wait_for(b"<job stopped>")
+        terminal.assert_as_before()
+        terminal.output = b""
 
-        terminal.process.send_signal(signal.SIGCONT)
+        terminal.press(b"\n")
         terminal.wait_for(b"THERMAL")
         terminal.press(b"q")
         terminal.wait_for(b"<quit None None>")
         terminal.assert_as_before()
+
+
+def test_ctrl_z_is_refused_where_no_shell_could_bring_it_back() -> None:
+    with dashboard_on_a_terminal() as terminal:
+        terminal.wait_for(b"THERMAL")
+        terminal.press(b"\x1a")
+        terminal.wait_for(b"no shell below")
+        terminal.press(b"q")
+        terminal.wait_for(b"<quit None None>")
 
 
 def test_it_ends_when_the_terminal_is_gone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.binding import Binding
 
 from gpu_dash.ui.bindings import KEYS
@@ -31,6 +32,25 @@ def test_every_key_is_in_the_help() -> None:
     assert not missing
 
 
-def test_the_help_fits_eighty_columns() -> None:
-    for replay in (False, True):
-        assert not any("…" in row.text.replace("1 … 9", "") for row in help_rows(70, replay=replay))
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("replay", [False, True])
+def test_the_help_fits_eighty_columns(replay: bool, ends: bool) -> None:
+    rows = help_rows(70, replay=replay, ends_with_screen=ends)
+
+    assert not any("…" in row.text.replace("1 … 9", "") for row in rows)
+
+
+@pytest.mark.parametrize("sign", ["room", "rm", "m%", "ut%", "▲", "cap", "thr s", "▬▲2▬", "┊16"])
+def test_the_short_words_of_the_screen_are_explained(sign: str) -> None:
+    assert any(sign in row.text[:17] for row in help_rows(70, replay=True))
+
+
+def test_what_ends_with_the_screen_is_not_said_to_go_on() -> None:
+    texts = {
+        ends: "\n".join(row.text for row in help_rows(70, replay=False, ends_with_screen=ends))
+        for ends in (False, True)
+    }
+
+    assert "server, load and recording go on" in texts[False]
+    assert "go on" not in texts[True]
+    assert "leave; that ends server and load" in texts[True]

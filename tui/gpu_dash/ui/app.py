@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -18,7 +19,7 @@ from gpu_dash.model.load import LoadState
 from gpu_dash.model.log import LogLine
 from gpu_dash.ui.bindings import KEYS, NEAR_S
 from gpu_dash.ui.feed import Feed, LinkState
-from gpu_dash.ui.help_text import help_rows
+from gpu_dash.ui.help_text import after_leaving, help_rows
 from gpu_dash.ui.load_keys import (
     Offer,
     concurrency_now,
@@ -51,6 +52,7 @@ class DashboardApp(App[None]):
         feed: the store and its events.
         launch: what ``l`` sends.
         frames_per_s: how often everything is painted.
+        ends_with_screen: leaving ends what runs, and the words say so.
     """
 
     CSS_PATH = "app.tcss"
@@ -58,7 +60,12 @@ class DashboardApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = KEYS
 
     def __init__(
-        self, feed: Feed, *, launch: Command | None = None, frames_per_s: float = 2.0
+        self,
+        feed: Feed,
+        *,
+        launch: Command | None = None,
+        frames_per_s: float = 2.0,
+        ends_with_screen: bool = False,
     ) -> None:
         super().__init__()
         self.theme = "ansi-dark"
@@ -66,6 +73,7 @@ class DashboardApp(App[None]):
         self._feed = feed
         self._launch = launch
         self._frame_s = 1.0 / frames_per_s
+        self._ends_with_screen = ends_with_screen
         self._window = 0
         self._zoom = Zoom.BOTH
         self._arrows_seek = feed.playback is not None
@@ -89,7 +97,6 @@ class DashboardApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._leave_by_signal, number)
-        self.app_resume_signal.subscribe(self, self._paint_whole)
         self._follow_feed()
         self.set_interval(self._frame_s, self.paint)
         self.paint()
@@ -106,10 +113,6 @@ class DashboardApp(App[None]):
     @work(exclusive=True, group="feed")
     async def _follow_feed(self) -> None:
         await self._feed.run(self._paint_soon)
-
-    def _paint_whole(self, _app: App[object]) -> None:
-        """After Ctrl+Z and ``fg`` the terminal shows nothing of what was sent before."""
-        self.refresh(layout=True)
 
     def _paint_soon(self) -> None:
         """Show what a person waits for before the next frame; a burst of it is one frame."""
@@ -191,12 +194,29 @@ class DashboardApp(App[None]):
             self.action_leave()
             return
         self._interrupted_at = now
-        self.say("q leaves, Ctrl+C once more too; server, load and recording go on")
+        replay = self._feed.playback is not None
+        goes_on = after_leaving(replay=replay, ends_with_screen=self._ends_with_screen)
+        self.say(f"q leaves, Ctrl+C once more too; {goes_on}")
+
+    def action_suspend_process(self) -> None:
+        """Stop the whole job, as the terminal's own Ctrl+Z would.
+
+        A parent in the same job, such as make or a script, would otherwise stay in the foreground
+        and the shell never be asked. The leader of a session has no shell that could bring it
+        back.
+        """
+        if os.getpgrp() == os.getsid(0):
+            self.say("Ctrl+Z: there is no shell below to come back from")
+            return
+        with self.suspend():
+            os.killpg(0, signal.SIGSTOP)
 
     def action_help(self) -> None:
         """Show all keys."""
-        replay = self._feed.playback is not None
-        self.push_screen(Popup("keys", lambda width: help_rows(width, replay=replay)))
+        replay, ends = self._feed.playback is not None, self._ends_with_screen
+        self.push_screen(
+            Popup("keys", lambda width: help_rows(width, replay=replay, ends_with_screen=ends))
+        )
 
     # -- commands ------------------------------------------------------------------------------
 

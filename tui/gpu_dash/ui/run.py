@@ -46,16 +46,26 @@ class Left:
     session_folder: str = ""
 
 
-def run_dashboard(feed: Feed, *, launch: Command | None = None, frames_per_s: float = 2.0) -> Left:
+def run_dashboard(
+    feed: Feed,
+    *,
+    launch: Command | None = None,
+    frames_per_s: float = 2.0,
+    ends_with_screen: bool = False,
+) -> Left:
     """Show the dashboard until it is left; the terminal is as before when this returns.
 
     Args:
         feed: what it shows.
         launch: what ``l`` sends when no server runs.
         frames_per_s: how often it is painted.
+        ends_with_screen: leaving ends what runs, so the words on the screen must not promise that
+            it goes on.
     """
     from gpu_dash.ui.app import DashboardApp
 
-    app = DashboardApp(feed, launch=launch, frames_per_s=frames_per_s)
+    app = DashboardApp(
+        feed, launch=launch, frames_per_s=frames_per_s, ends_with_screen=ends_with_screen
+    )
     app.run()
     return app.left()
