@@ -168,6 +168,28 @@ def test_errors_are_marked_where_they_happened() -> None:
     assert found == [6 + int(second / 120 * axis_width) for second in (30, 45)]
 
 
+CRASH = ev.Finding(at=33.0, kind="server_exit", severity=Severity.CRITICAL, source="server")
+
+
+@pytest.mark.parametrize("height", [7, 11, HEIGHT])
+def test_a_crash_is_one_cell_at_every_height(height: int) -> None:
+    """Also where it shares its row with a step that began just before, and nothing follows it."""
+    view = view_of(
+        began(),
+        source(1),
+        *(samples(float(at), 60.0) for at in range(31)),
+        ev.StepBegan(at=30.0, step=5, concurrency=32, first_sent_at=30.0),
+        CRASH,
+        now=60.0,
+    )
+
+    rows = charts(view, 80, height)
+
+    shouted = [text for row in rows for text, role in row if role is Role.SHOUT]
+    assert shouted == ["✗"]
+    assert any("┊" in row.text for row in rows[-3:])
+
+
 def test_the_server_s_own_tokens_are_shown_when_the_load_is_not_ours() -> None:
     view = view_of(
         began(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_dash.ui.render.row import Role, Row
+from gpu_dash.ui.render.row import SEEN_ON_BLANKS, Role, Row
 from gpu_dash.ui.render.scale import Scale
 
 DOTS_ACROSS = 2
@@ -81,7 +81,7 @@ def draw(layers: Sequence[Layer], y: int, background: Sequence[tuple[str, Role]]
                 role = layer.role
         if bits:
             character = chr(_BLANK + bits)
-        elif character == " ":
+        elif character == " " and current not in SEEN_ON_BLANKS:
             role = current
         if role is not current and text:
             row.add("".join(text), current)

@@ -13,6 +13,7 @@ from gpu_dash.ui.render.timeaxis import TimeAxis
 from gpu_dash.ui.view import View
 
 STEP_LINE = "┊"
+ERROR_SIGN = "✗"
 Cell = tuple[str, Role]
 Cells = list[Cell]
 
@@ -43,15 +44,23 @@ class Lane:
         return self
 
     def add_steps(self, axis: TimeAxis, store: Store) -> Lane:
-        """Where each step's window opened, with its concurrency."""
+        """Where each step's window opened, with its concurrency; an error is not covered, and a
+        number is not cut by one."""
         for mark in store.step_marks:
-            self.put(axis.cell(mark.opened_at), f"{STEP_LINE}{mark.concurrency}", Role.STRONG)
+            cell, label = axis.cell(mark.opened_at), f"{STEP_LINE}{mark.concurrency}"
+            if not self._has_error(cell, len(label)):
+                self.put(cell, label, Role.STRONG)
+            elif not self._has_error(cell, 1):
+                self.put(cell, STEP_LINE, Role.STRONG)
         return self
 
-    def add_events(self, axis: TimeAxis, view: View) -> Lane:
-        """Spans in which a card throttled, and errors that are not said by such a span."""
-        store = view.store
-        alarms_last = sorted(store.throttle_spans, key=lambda span: span.kind.is_alarm)
+    def _has_error(self, cell: int, length: int) -> bool:
+        covered = self.cells[max(0, cell) : max(0, cell + length)]
+        return any(text == ERROR_SIGN for text, _ in covered)
+
+    def add_throttles(self, axis: TimeAxis, view: View) -> Lane:
+        """Spans in which a card throttled."""
+        alarms_last = sorted(view.store.throttle_spans, key=lambda span: span.kind.is_alarm)
         for span in alarms_last:
             first = axis.cell(span.began_at)
             last = axis.cell(span.ended_at if span.ended_at is not None else view.now)
@@ -63,12 +72,16 @@ class Lane:
             self.put(first, ("▬" if alarm else "─") * (last - first + 1), role)
             label = f"▲{span.gpu}" if alarm else f"{span.gpu}"
             self.put(first + max(0, (last - first - len(label)) // 2), label, role)
+        return self
+
+    def add_errors(self, axis: TimeAxis, store: Store) -> Lane:
+        """Failed requests, and findings that are not said by a throttle's span."""
         for point in store.load_history:
             if point.requests_failed:
-                self.put(axis.cell(point.at), "✗", Role.ALARM)
+                self.put(axis.cell(point.at), ERROR_SIGN, Role.ALARM)
         for finding in store.findings:
             if is_loud(finding) and finding.source != "gpu":
-                self.put(axis.cell(finding.at), "✗", Role.SHOUT)
+                self.put(axis.cell(finding.at), ERROR_SIGN, Role.SHOUT)
         return self
 
 
@@ -76,14 +89,10 @@ def lanes(view: View, axis: TimeAxis, rows: int) -> list[tuple[str, Cells]]:
     """So many rows, each with its label: all in one, times apart, or all apart."""
     store = view.store
     width = axis.width
+    events = Lane(width).add_throttles(axis, view).add_errors(axis, store)
     if rows == 1:
-        lane = Lane(width).add_events(axis, view).add_steps(axis, store).add_times(axis)
-        return [("time", lane.cells)]
+        return [("time", events.add_steps(axis, store).add_times(axis).cells)]
     times = ("time", Lane(width).add_times(axis).cells)
     if rows == 2:
-        return [("marks", Lane(width).add_events(axis, view).add_steps(axis, store).cells), times]
-    return [
-        ("step", Lane(width).add_steps(axis, store).cells),
-        ("event", Lane(width).add_events(axis, view).cells),
-        times,
-    ]
+        return [("marks", events.add_steps(axis, store).cells), times]
+    return [("step", Lane(width).add_steps(axis, store).cells), ("event", events.cells), times]

@@ -34,6 +34,9 @@ class Role(StrEnum):
     MATCH = "match"
 
 
+SEEN_ON_BLANKS = frozenset({Role.SHOUT, Role.MATCH})
+"""Roles that are reversed: a blank that takes one of them is a bar."""
+
 Run = tuple[str, Role]
 
 
