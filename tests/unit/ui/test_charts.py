@@ -152,6 +152,71 @@ def test_of_many_cards_the_throttled_one_is_named_first() -> None:
     assert beside[at + 2] == "7 67°"
 
 
+def test_of_equal_cards_the_hottest_are_named() -> None:
+    hot_last = tuple(
+        gpu_sample(gpu, temperature_celsius=60.0 + gpu, sm_clock_mhz=1980.0) for gpu in range(16)
+    )
+    view = view_of(
+        began(), source(16), *(ev.GpuSamples(at=float(at), samples=hot_last) for at in range(30))
+    )
+
+    beside = [row.text[-15:].strip() for row in charts(view, 160, 30)]
+
+    at = beside.index("SM MHz")
+    assert beside[at + 1 : at + 3] == ["15 1980", "14 1980"]
+
+
+@pytest.mark.parametrize("cards", [4, 16])
+def test_a_name_has_the_colour_of_its_line(cards: int) -> None:
+    """The line before the throttle; what is now is red in both."""
+    view = view_of(
+        began(),
+        source(cards),
+        *(samples(float(at), *(60.0 + 5 * (gpu == 2) for gpu in range(cards)))
+          for at in range(20)),
+        ev.ThrottleBegan(at=20.0, gpu=2, kind=ThrottleKind.THERMAL, reasons=("hw_thermal",)),
+        *(samples(float(at), *(60.0 + 30 * (gpu == 2) for gpu in range(cards)))
+          for at in range(20, 30)),
+    )  # fmt: skip
+
+    rows = charts(view)
+
+    entry = next(row for row in rows if "2▲90°" in row.text)
+    name = next(role for text, role in entry if text.endswith(" 2"))
+    assert next(role for text, role in entry if text.startswith("▲90°")) is Role.ALARM
+    temperature = rows[rows.index(entry) - 1 : rows.index(entry) + 5]
+    before = {
+        role
+        for row in temperature
+        for x, (character, role) in enumerate(cells(row))
+        if 6 <= x < 20 and is_dot((character, role))
+    }
+    assert name in before
+
+
+def test_the_edges_of_the_healthy_cards_do_not_jump_when_another_throttles() -> None:
+    """Card 2 is the hottest all the time; the next stays 20 degrees below it."""
+
+    def sweep(at: int) -> ev.GpuSamples:
+        return samples(float(at), *(88.0 if gpu == 2 else 66.0 for gpu in range(16)))
+
+    view = view_of(
+        began(),
+        source(16),
+        *(sweep(at) for at in range(20)),
+        ev.ThrottleBegan(at=20.0, gpu=2, kind=ThrottleKind.THERMAL, reasons=("hw_thermal",)),
+        *(sweep(at) for at in range(20, 40)),
+        ev.ThrottleEnded(at=40.0, gpu=2, kind=ThrottleKind.THERMAL, began_at=20.0),
+        *(sweep(at) for at in range(40, 60)),
+    )
+
+    rows = charts(view, 160, 30)
+
+    first = next(y for y, row in enumerate(rows) if "temp °C" in row.text)
+    dotted = [sum(is_dot(cell) for cell in cells(row)[6:-16]) for row in rows[first : first + 5]]
+    assert sum(count > 0 for count in dotted) == 2
+
+
 def test_errors_are_marked_where_they_happened() -> None:
     view = view_of(
         began(),

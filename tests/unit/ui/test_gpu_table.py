@@ -105,6 +105,20 @@ def test_a_power_cap_that_costs_clock_is_a_warning_with_the_deficit() -> None:
     assert "▲" not in row.text
 
 
+def test_a_power_cap_whose_clock_is_back_is_no_warning() -> None:
+    view = view_of(
+        live(),
+        ev.ThrottleBegan(at=1.0, gpu=1, kind=ThrottleKind.POWER_CAP, reasons=("sw_power_cap",)),
+        ev.GpuSamples(at=1.0, samples=(gpu_sample(0), gpu_sample(1, sm_clock_mhz=1965.0))),
+    )
+
+    for width in (60, 80, 160):
+        row = table(view, width)[2]
+        assert "cap" in row.text
+        assert "−" not in row.text
+        assert not any(role in (Role.WARN, Role.ALARM) for _, role in row)
+
+
 def test_the_worst_of_several_throttles_is_named() -> None:
     view = view_of(
         live(),

@@ -18,9 +18,11 @@ from gpu_dash.ui.render.timeaxis import TimeAxis
 from gpu_dash.ui.view import View
 
 _LINES_OF_THEIR_OWN = 4
-"""So many cards have a line each; of more, the highest and the lowest value of those that do not
-throttle are drawn."""
+"""So many cards have a line each; of more, those that throttled on the axis have one, and of the
+others the highest and the lowest value are drawn."""
 _ROLES = (Role.ACCENT, Role.SECOND, Role.GOOD, Role.PLAIN)
+_THROTTLED_OF_MANY = Role.SECOND
+_EDGE = Role.PLAIN
 _LIMIT_IN_SIGHT_CELSIUS = 10.0
 """A card this close to its limit brings the limit into the chart."""
 
@@ -96,20 +98,19 @@ class CardLinesPlot:
         if limit is not None and top is not None and top > limit - _LIMIT_IN_SIGHT_CELSIUS:
             top = max(top, limit)
         scale = Scale.around(bottom, top, self._quantity.grid)
+        roles = _roles_of_lines(view, axis, tracks)
+        layers = self._edges(
+            axis, height, [line for gpu, line in lines.items() if gpu not in roles], scale
+        )
         alarm = Layer(axis.width, height, Role.ALARM)
-        calm: CardLines = {}
-        for gpu, values in lines.items():
-            throttled = throttled_part(view, axis, gpu, values)
-            alarm.line(throttled, scale)
-            calm[gpu] = [
-                None if t is not None else v for v, t in zip(values, throttled, strict=True)
-            ]
-        layers = self._layers(axis, height, calm, scale)
+        for gpu, role in roles.items():
+            layers.append(Layer(axis.width, height, role).line(lines[gpu], scale))
+            alarm.line(throttled_part(view, axis, gpu, lines[gpu]), scale)
         return Chart(
             scale=scale,
             labels=("", "") if top is None else (short(scale.high), short(scale.low)),
             layers=[*layers, alarm],
-            beside=[[(self._quantity.title, Role.DIM)], *self._named(view, tracks)],
+            beside=[[(self._quantity.title, Role.DIM)], *self._named(view, tracks, roles)],
             level=limit,
         )
 
@@ -118,40 +119,44 @@ class CardLinesPlot:
             return None
         return lowest(track.info.nearest_limit_celsius for track in tracks)
 
-    def _layers(self, axis: TimeAxis, height: int, lines: CardLines, scale: Scale) -> list[Layer]:
-        if len(lines) <= _LINES_OF_THEIR_OWN:
-            return [
-                Layer(axis.width, height, role).line(values, scale)
-                for values, role in zip(lines.values(), _ROLES, strict=False)
-            ]
-        columns = list(zip(*lines.values(), strict=True))
+    def _edges(
+        self, axis: TimeAxis, height: int, lines: list[list[float | None]], scale: Scale
+    ) -> list[Layer]:
+        """The best and the worst of the cards without a line of their own."""
+        if not lines:
+            return []
+        columns = list(zip(*lines, strict=True))
         lows = [lowest(column) for column in columns]
         highs = [highest(column) for column in columns]
         worst, best = (highs, lows) if self._quantity.high_is_bad else (lows, highs)
         return [
             Layer(axis.width, height, Role.DIM).line(best, scale),
-            Layer(axis.width, height, Role.PLAIN).line(worst, scale),
+            Layer(axis.width, height, _EDGE).line(worst, scale),
         ]
 
-    def _named(self, view: View, tracks: list[GpuTrack]) -> list[list[Run]]:
-        """The cards by name, throttled ones first, then from the worst on."""
-        entries: list[tuple[bool, float, list[Run]]] = []
-        for place, track in enumerate(tracks):
-            value = None if track.latest is None else self._quantity.of_sample(track.latest)
-            if value is None:
+    def _named(self, view: View, tracks: list[GpuTrack], roles: dict[int, Role]) -> list[list[Run]]:
+        """The cards by name: throttled ones, those with a line of their own, then from the worst
+        on; of equal ones the hottest first. A name has the colour of its line."""
+        entries: list[tuple[tuple[bool, bool, float, float], list[Run]]] = []
+        for track in tracks:
+            sample = track.latest
+            value = None if sample is None else self._quantity.of_sample(sample)
+            if sample is None or value is None:
                 continue
             throttle = track.worst_throttle
             calm = throttle is None or not throttle.kind.is_alarm
-            role = _ROLES[place] if len(tracks) <= _LINES_OF_THEIR_OWN else Role.PLAIN
+            line_role = roles.get(track.info.gpu, _EDGE)
+            value_role = line_role if calm else Role.ALARM
             if view.gpu_is_stale(track):
-                role = Role.DIM
-            elif not calm:
-                role = Role.ALARM
-            text = f"{track.info.gpu:>2}{' ' if calm else '▲'}{whole(value)}{self._quantity.unit}"
+                line_role = value_role = Role.DIM
+            name = f"{track.info.gpu:>2}"
+            text = f"{' ' if calm else '▲'}{whole(value)}{self._quantity.unit}"
+            has_line = len(tracks) > _LINES_OF_THEIR_OWN and track.info.gpu in roles
             badness = -value if self._quantity.high_is_bad else value
-            entries.append((calm, badness, [(text, role)]))
-        entries.sort(key=lambda entry: entry[:2])
-        return [runs for _, _, runs in entries]
+            order = (calm, not has_line, badness, -(sample.temperature_celsius or 0.0))
+            entries.append((order, [(name, line_role), (text, value_role)]))
+        entries.sort(key=lambda entry: entry[0])
+        return [runs for _, runs in entries]
 
 
 class PowerPlot:
@@ -177,6 +182,18 @@ class PowerPlot:
             layers=[Layer(axis.width, height, Role.PLAIN).line(watts, scale)],
             beside=[[("power W, all", Role.DIM)], *now_and_peak(now, peak, count, Role.PLAIN)],
         )
+
+
+def _roles_of_lines(view: View, axis: TimeAxis, tracks: list[GpuTrack]) -> dict[int, Role]:
+    """The cards that have a line of their own, and its role."""
+    if len(tracks) <= _LINES_OF_THEIR_OWN:
+        return {track.info.gpu: role for track, role in zip(tracks, _ROLES, strict=False)}
+    throttled = {
+        span.gpu
+        for span in view.store.throttle_spans
+        if span.kind.is_alarm and (span.ended_at is None or span.ended_at >= axis.start)
+    }
+    return {track.info.gpu: _THROTTLED_OF_MANY for track in tracks if track.info.gpu in throttled}
 
 
 def throttled_part(

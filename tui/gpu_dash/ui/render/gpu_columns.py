@@ -11,6 +11,8 @@ from gpu_dash.ui.render.bars import bar
 from gpu_dash.ui.render.format import gib, pair, whole
 from gpu_dash.ui.render.row import Role, Row, Run
 
+COSTS_CLOCK = 0.03
+"""The part of its clock that a card at its power limit must lack now to be a warning."""
 NEAR_LIMIT_CELSIUS = 3.0
 """Headroom at which a card counts as too hot (the verdict's own condition)."""
 
@@ -27,6 +29,21 @@ class Reading:
     def is_alarm(self) -> bool:
         """The card throttles for a reason that a person must look at."""
         return self.throttle is not None and self.throttle.kind.is_alarm
+
+    @property
+    def is_warning(self) -> bool:
+        """The card is at its power limit and runs below its clock now; a limit that let it go
+        stays on for some seconds without a cost."""
+        if self.throttle is None or self.is_alarm:
+            return False
+        deficit = self.clock_deficit
+        return deficit is None or deficit >= COSTS_CLOCK
+
+    @property
+    def clock_deficit(self) -> float | None:
+        """The part of the clock that is lacking now."""
+        part = share(self.sample.sm_clock_mhz, self.sm_clock_max_mhz)
+        return None if part is None else 1 - part
 
     @property
     def sm_clock_max_mhz(self) -> float | None:
@@ -106,9 +123,9 @@ def _power_short(reading: Reading) -> list[Run]:
 
 
 def _clock_role(reading: Reading) -> Role:
-    if reading.throttle is None:
-        return Role.PLAIN
-    return Role.ALARM if reading.is_alarm else Role.WARN
+    if reading.is_alarm:
+        return Role.ALARM
+    return Role.WARN if reading.is_warning else Role.PLAIN
 
 
 def _clock(reading: Reading) -> list[Run]:

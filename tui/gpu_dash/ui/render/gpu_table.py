@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_dash.agent.store import GpuTrack
 from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
 from gpu_dash.ui.render.format import ago, duration
-from gpu_dash.ui.render.gpu_columns import WORD_MIN, Column, Reading, columns_for, share
+from gpu_dash.ui.render.gpu_columns import WORD_MIN, Column, Reading, columns_for
 from gpu_dash.ui.render.layout import CARD_GAP
 from gpu_dash.ui.render.row import Role, Row, Run
 from gpu_dash.ui.view import View
@@ -89,11 +89,11 @@ def throttle_word(view: View, reading: Reading, room: int) -> list[Run]:
         why = f" {duration(view.now - throttle.began_at)} {' '.join(throttle.reasons)}"
         runs: list[Run] = [(word, Role.SHOUT)]
         return [*runs, (why, Role.ALARM)] if room - len(word) >= _WHY_MIN else runs
-    if throttle is not None:
+    if reading.is_warning:
         gap = " " if room > WORD_MIN else ""
         word = f"cap{gap}{_deficit(reading)}"
         return [(word, Role.WARN), *_if_fits(" power limit costs clock", room - len(word))]
-    if _CAP_REASON in reading.sample.throttle_reasons:
+    if throttle is not None or _CAP_REASON in reading.sample.throttle_reasons:
         return [("cap", Role.PLAIN), *_if_fits(" at its power limit", room - 3)]
     visible = view.store.server.visible_gpus
     if visible is not None and reading.track.info.gpu not in visible:
@@ -106,8 +106,8 @@ def _if_fits(text: str, room: int) -> list[Run]:
 
 
 def _deficit(reading: Reading) -> str:
-    part = share(reading.sample.sm_clock_mhz, reading.sm_clock_max_mhz)
-    return "" if part is None else f"−{(1 - part) * 100:.0f}%"
+    deficit = reading.clock_deficit
+    return "" if deficit is None else f"−{deficit * 100:.0f}%"
 
 
 def _titles(columns: list[Column]) -> Row:
