@@ -183,3 +183,16 @@ async def test_a_refusal_of_the_container_program_is_told_in_its_words(tmp_path:
         await ContainerHandle.launch(
             ContainerRecord(program=str(docker), name="x"), ["image"], os.environ
         )
+
+
+async def test_a_disk_without_room_for_the_status_starts_nothing(tmp_path: Path) -> None:
+    marker = tmp_path / "started"
+    with pytest.raises(ServerError, match="No such file or directory"):
+        await ProcessHandle.launch(
+            [sys.executable, "-c", f"open({str(marker)!r}, 'w').close()"],
+            os.environ,
+            folder=str(tmp_path),
+            log_path=tmp_path / "server.log",
+            status_path=tmp_path / "no-such-folder" / "keeper.json",
+        )
+    assert not marker.exists()

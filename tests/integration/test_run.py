@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from gpu_dash.agent.home import all_homes
+from tests.fakes.stub_server import StubServer
 from tests.integration.commands import gpu_dash, start_gpu_dash, wait_for, write_profile
 
 CONTRACT_FILES = {
@@ -274,3 +276,69 @@ def test_a_source_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
     code, _ = refused(str(write_profile(tmp_path)), "--gpu", "nvml", "--out", str(out))
     assert (code, out.exists()) == (4, False)
+
+
+def test_a_server_that_is_gone_at_the_end_is_exit_code_3(tmp_path: Path) -> None:
+    with StubServer() as server:
+        server.wait_until_ready()
+        process = start_gpu_dash(
+            *("run", "--base-url", f"http://127.0.0.1:{server.port}", "--gpu", "none"),
+            *("--ramp", "1,2", "--step", "3s", "--warmup", "0s", "--output-tokens", "16"),
+            *("--timeout", "3s", "--out", str(tmp_path / "out")),
+        )
+        requests = tmp_path / "out" / "requests.csv"
+        wait_for(lambda: requests.exists() and len(rows(requests)) > 3, "requests")
+        server.stop(signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3, stderr
+    assert "does not answer" in stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--ramp", "99999999999999999999"),
+        ("--output-tokens", "99999999999999999999"),
+        ("--seed", "99999999999999999999999"),
+        ("--base-url", "http://[::1"),
+        ("--base-url", "http://user:s3cr3t@127.0.0.1:1"),
+    ],
+)
+def test_numbers_and_urls_beyond_all_sense_are_one_line(arguments: tuple[str, ...]) -> None:
+    profile = () if "--base-url" in arguments else ("simulated",)
+    code, line = refused(*profile, *arguments)
+    assert code == 2, line
+    assert "s3cr3t" not in line
+
+
+def test_without_a_home_it_is_one_line() -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    script = (
+        "import pathlib, sys\n"
+        "def home(): raise RuntimeError('Could not determine home directory.')\n"
+        "pathlib.Path.home = home\n"
+        "from gpu_dash.cli import main; main(['status'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "gpu-dash: there is no home folder; set HOME or XDG_STATE_HOME\n"
+
+
+def test_a_full_output_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gpu_dash", "status"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr

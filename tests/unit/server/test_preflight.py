@@ -33,7 +33,7 @@ def test_a_port_on_a_foreign_address_is_refused_in_words() -> None:
 
 
 def test_a_free_port_passes() -> None:
-    check_port("127.0.0.1", free_port("127.0.0.1"), "profile 'p'")
+    check_port("127.0.0.1", free_port("127.0.0.1", "here"), "profile 'p'")
 
 
 def test_a_model_path_that_is_not_there_is_refused(tmp_path: Path) -> None:

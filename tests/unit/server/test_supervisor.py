@@ -49,8 +49,8 @@ class Probe(EndpointProbe):
         self.lists_models = False
         self.page: str | None = None
 
-    async def is_healthy(self) -> bool:
-        return self.healthy
+    async def trouble(self) -> str:
+        return "" if self.healthy else "http://h/health answers 503"
 
     async def is_reachable(self) -> bool:
         return self.lists_models
@@ -203,6 +203,7 @@ async def test_without_an_error_the_last_line_is_what_it_had_to_say(clock: Manua
     life = Life(clock)
     life.supervisor.take_line("python: No module named vllm")
     life.supervisor.take_line("")
+    life.supervisor.take_line("INFO:     Finished server process [7]")
     assert (await life.end(1)).detail == "exit code 1: python: No module named vllm"
 
 
@@ -223,7 +224,7 @@ async def test_three_missed_answers_make_it_unreachable_and_one_brings_it_back(
     await life.until(ServerState.READY)
     life.probe.healthy = False
     status = await life.until(ServerState.UNREACHABLE)
-    assert "does not answer" in status.detail
+    assert "answers 503" in status.detail
     life.probe.healthy = True
     assert (await life.until(ServerState.READY)).detail == ""
     await life.end(0)

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from gpu_dash.agent.agent import Agent
-from gpu_dash.agent.home import AgentHome
+from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.service import Service
 from gpu_dash.model.errors import GpuDashError
 
@@ -58,7 +58,7 @@ def main() -> int:
     except GpuDashError as error:
         print(f"gpu-dash agent: {error}", file=sys.stderr)  # noqa: T201 - the agent's own log
         return error.exit_code
-    if arguments.private:
+    if home.name != MAIN:
         home.remove()
     return 0
 

@@ -34,6 +34,7 @@ from gpu_dash.model.commands import (
 from gpu_dash.model.errors import GpuDashError, UsageError
 from gpu_dash.model.events import Event, Notice
 from gpu_dash.model.log import Severity
+from gpu_dash.model.server import ServerState, ServerStatus
 
 SAVE_INTERVAL_S = 1.0
 
@@ -177,7 +178,13 @@ class Agent:
         self._spawn(self._run_session(session))
 
     async def _run_session(self, session: Session) -> None:
-        await session.run()
+        try:
+            await session.run()
+        except Exception:
+            # A fault of our own, told by whoever waits for this task. The session must still
+            # end: nobody would look after its server.
+            await session.stop()
+            raise
         if self._sampler is not None:
             self._sampler.set_simulated_url(None)
         save_state(self.home.state_path, None)
@@ -194,7 +201,7 @@ class Agent:
             "folder": store.session_folder or None,
             "server": {
                 "state": str(store.server.state),
-                "since_s": round(self._clock.monotonic() - store.server.since, 1),
+                "since_s": self._seconds_since(store.server),
                 "kind": str(store.server.kind),
                 "profile": store.server.profile,
                 "model": store.server.model,
@@ -216,6 +223,11 @@ class Agent:
                 "count": len(store.gpus),
             },
         }
+
+    def _seconds_since(self, server: ServerStatus) -> float | None:
+        if server.state is ServerState.NONE:
+            return None
+        return round(self._clock.monotonic() - server.since, 1)
 
     # -- inner ---------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ server and the head of the recording; the rest is the same for all.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from gpu_dash.load.check import check_plan
 from gpu_dash.model.clock import Clock, ClockAnchor
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.duration import parse_duration
-from gpu_dash.model.errors import GpuSourceError, ServerError
+from gpu_dash.model.errors import GpuSourceError, RecordError, ServerError
 from gpu_dash.model.events import (
     Event,
     LogLines,
@@ -77,7 +78,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     check_plan(plan)
     if not command.force:
         check_launch(profile, environment, command.folder)
-    port = profile.server.port or free_port(profile.server.host)
+    port = profile.server.port or free_port(profile.server.host, f"profile {profile.name!r}")
     line = build_command(profile, environment, port)
     source = command.gpu_source or profile.gpu.source
     await set_gpu_source(source, profile.gpu.simulated_cards)
@@ -116,15 +117,18 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         else:
             handle, begun = await _launch_process(command, line, begun, folder)
     except ServerError as error:
-        recorder = Recorder(folder, meta, lambda text: None)
         failed = msgspec.structs.replace(status, state=ServerState.FAILED, detail=str(error))
-        for event in (
+        told = (
             ServerChanged(at=clock.monotonic(), status=failed),
             SessionEnded(at=clock.monotonic(), session=begun.session),
-        ):
+        )
+        for event in told:
             hub.publish(event)
-            recorder.record(event)
-        await asyncio.to_thread(recorder.close)
+        with contextlib.suppress(RecordError):
+            recorder = Recorder(folder, meta, lambda text: None)
+            for event in told:
+                recorder.record(event)
+            await asyncio.to_thread(recorder.close)
         raise
     try:
         return Session(
@@ -274,7 +278,7 @@ async def _ask_endpoint(base_url: str, command: Watch) -> tuple[str, bool]:
     probe = EndpointProbe(base_url, command.api_key)
     try:
         if command.model is not None:
-            return command.model, await probe.is_healthy() or await probe.is_reachable()
+            return command.model, not await probe.trouble() or await probe.is_reachable()
         models = await probe.models()
     finally:
         await probe.close()

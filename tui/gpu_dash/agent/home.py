@@ -15,7 +15,6 @@ import os
 import shutil
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +83,7 @@ class AgentHome:
         if len(os.fsencode(beside)) <= MAX_SOCKET_PATH_BYTES and not _on_network(self.folder):
             return beside
         tag = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"gpu-dash-{os.geteuid()}" / f"{tag}.socket"
+        return Path("/tmp") / f"gpu-dash-{os.geteuid()}" / f"{tag}.socket"
 
     def prepare(self) -> None:
         """Make the folders, private to the user.
@@ -92,7 +91,8 @@ class AgentHome:
         Raises:
             AgentError: one of them cannot be made or belongs to somebody else.
         """
-        private_folder(self.folder)
+        for folder in (state_root(), self.folder.parent, self.folder):
+            private_folder(folder)
         if self.socket_path.parent != self.folder:
             private_folder(self.socket_path.parent)
 

@@ -8,7 +8,7 @@ import sys
 import click
 
 from gpu_dash.cli.group import cli
-from gpu_dash.model.errors import GpuDashError
+from gpu_dash.model.errors import GpuDashError, UsageError
 
 EXIT_INTERRUPTED = 130
 
@@ -30,6 +30,9 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of our output has had enough; nothing must be flushed into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        where = error.filename or "output"
+        _fail(f"{where}: {error.strerror}; make room, or write elsewhere", UsageError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 
 import click
 
 from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
-from gpu_dash.cli.options import api_key_from, client_environment
+from gpu_dash.cli.options import api_key_from, client_environment, existing_log
 from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.model.commands import AskStatus, Launch, Watch
 from gpu_dash.model.errors import CommandRefused, UsageError
@@ -54,7 +53,7 @@ def command(
             base_url=base_url,
             model=model,
             api_key=api_key_from(api_key_env),
-            log=None if log is None else str(Path(log).absolute()),
+            log=existing_log(log),
             label=label,
         )
     check_terminal()
@@ -79,9 +78,12 @@ async def _prepare(home: AgentHome, begin: Launch | Watch | None) -> None:
         if status["state"] in _RUNNING and _is_same(status, begin):
             return
         reply = await connection.ask(begin)
+        if not reply.ok:
+            # Another terminal may have begun the very same in this moment: then this is a return.
+            status = (await connection.ask(AskStatus())).data["server"]
     finally:
         await connection.close()
-    if not reply.ok:
+    if not reply.ok and not (status["state"] in _RUNNING and _is_same(status, begin)):
         raise CommandRefused(reply.error, reply.exit_code)
 
 

@@ -13,6 +13,7 @@ from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.spawn import start_private_agent, wait_until_up
 from gpu_dash.cli.options import client_environment
 from gpu_dash.cli.screen import check_terminal, show_agent
+from gpu_dash.cli.stop import stop_left_behind
 from gpu_dash.model.commands import Launch
 from gpu_dash.model.errors import CommandRefused
 from gpu_dash.server.profile_file import load_packaged_profile
@@ -39,6 +40,7 @@ def command() -> int:
     finally:
         agent.stdin.close()
         agent.wait(END_S)
+        asyncio.run(stop_left_behind(home))
 
 
 async def _begin(home: AgentHome, agent: subprocess.Popen[bytes], launch: Launch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -96,6 +97,19 @@ def api_key_from(variable: str | None) -> str | None:
     if not key:
         raise UsageError(f"--api-key-env: the variable {variable} is not set; export it first")
     return key
+
+
+def existing_log(path: str | None) -> str | None:
+    """The absolute path of a log to follow.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if path is None:
+        return None
+    if not Path(path).is_file():
+        raise UsageError(f"--log: {path} is no file; name the log that the server writes")
+    return str(Path(path).absolute())
 
 
 def print_json(value: Any) -> None:

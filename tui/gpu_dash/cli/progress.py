@@ -44,7 +44,8 @@ class Progress:
             case Notice(text=text):
                 self.say(text)
             case Finding(severity=Severity.ERROR | Severity.CRITICAL):
-                self.say(f"{event.source}: {event.kind} {event.subject}: {event.message}")
+                subject = f" {event.subject}" if event.subject else ""
+                self.say(f"{event.source}: {event.kind}{subject}: {event.message}")
             case _:
                 pass
 

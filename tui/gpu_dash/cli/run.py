@@ -10,12 +10,22 @@ from typing import Any
 import click
 import msgspec
 
-from gpu_dash.cli.options import Duration, Ramp, SloLimits, api_key_from, client_environment
+from gpu_dash.cli.options import (
+    Duration,
+    Ramp,
+    SloLimits,
+    api_key_from,
+    client_environment,
+    existing_log,
+)
 from gpu_dash.cli.run_job import RunJob
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import Endpoint, LoadPlan
 from gpu_dash.server.profile_file import load_profile
+
+MOST = 10**9
+"""Far above anything that a server takes."""
 
 
 @click.command("run")
@@ -27,13 +37,13 @@ from gpu_dash.server.profile_file import load_profile
 @click.option("--ramp", type=Ramp(), metavar="1,4,8", help="Concurrency, step by step.")
 @click.option("--step", type=Duration(), metavar="60s", help="Length of a step's window.")
 @click.option("--warmup", type=Duration(), metavar="5s", help="Not counted, before each window.")
-@click.option("--requests", type=click.IntRange(min=1), help="A step is N requests instead.")
+@click.option("--requests", type=click.IntRange(1, MOST), help="A step is N requests instead.")
 @click.option("--chat", "endpoint", flag_value="chat", help="Use /v1/chat/completions.")
 @click.option("--completions", "endpoint", flag_value="completions", help="Use /v1/completions.")
 @click.option("--prompt", metavar="TEXT", help="Text of each request.")
-@click.option("--prompt-tokens", type=click.IntRange(min=1), help="Length of a synthetic prompt.")
-@click.option("--output-tokens", type=click.IntRange(min=1), help="Tokens that each asks for.")
-@click.option("--seed", type=int, help="Reproduces the prompts.")
+@click.option("--prompt-tokens", type=click.IntRange(1, MOST), help="Length of a synthetic prompt.")
+@click.option("--output-tokens", type=click.IntRange(1, MOST), help="Tokens that each asks for.")
+@click.option("--seed", type=click.IntRange(0, MOST), help="Reproduces the prompts.")
 @click.option("--slo", type=SloLimits(), metavar="ttft=500ms,tpot=30ms", help="For goodput.")
 @click.option("--timeout", type=Duration(), metavar="120s", help="Of one request.")
 @click.option("--label", default="", help="A word for this run in the list of sessions.")
@@ -75,7 +85,7 @@ def _begin_command(options: dict[str, Any]) -> Launch | Watch:
         base_url=options["base_url"],
         model=options["model"],
         api_key=api_key_from(options["api_key_env"]),
-        log=None if options["log"] is None else str(Path(options["log"]).absolute()),
+        log=existing_log(options["log"]),
         plan=_plan(LoadPlan(), options),
         label=options["label"],
         session_folder=out,

@@ -89,6 +89,9 @@ class RunJob:
             await self._until(self._load_ended)
         if self._interrupted.is_set():
             await agent.handle(0, StopLoad())
+        status = session.status
+        if status.state is ServerState.UNREACHABLE and not self._interrupted.is_set():
+            self._failure = self._failure or status.detail
         server_died = self._failure
         verdict, knee = session.verdict(), session.knee_concurrency()
         await session.stop()
@@ -97,7 +100,8 @@ class RunJob:
         if self._interrupted.is_set():
             return EXIT_INTERRUPTED
         if server_died:
-            raise ServerError(f"the server failed: {server_died}; its log: {session.log}")
+            log = f"; its log: {session.log}" if session.log else ""
+            raise ServerError(f"the server failed: {server_died}{log}")
         if self._requests_ok == 0:
             raise ServerError(f"no request succeeded: {self._last_failure or 'none ended'}")
         if session.rows_lost:

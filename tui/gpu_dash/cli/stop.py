@@ -28,8 +28,27 @@ def command(what: str | None, everything: bool) -> None:
     """Stop load, server and agent, in that order."""
     homes = [home for home in all_homes() if everything or home.name == MAIN]
     stopped = asyncio.run(_stop_all(homes, what or "everything"))
-    if not stopped:
+    others = [home.name for home in all_homes() if home.name != MAIN and _has_something(home)]
+    if others and not everything:
+        click.echo(f"still there: {', '.join(others)}; gpu-dash stop --all ends them too")
+    elif not stopped:
         click.echo("nothing runs")
+
+
+def _has_something(home: AgentHome) -> bool:
+    """Whether an agent lives there, or one that was killed left a server."""
+    return home.is_running() or load_state(home.state_path) is not None
+
+
+async def stop_left_behind(home: AgentHome) -> None:
+    """Stop what a killed agent left: the next one adopts its server and can then stop it.
+
+    Raises:
+        GpuDashError: it cannot be adopted or stopped.
+    """
+    if not home.is_running() and load_state(home.state_path) is not None:
+        await ensure_agent(home)
+        await _stop(home, "everything")
 
 
 async def _stop_all(homes: list[AgentHome], what: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from gpu_dash.model.errors import AgentError
+from gpu_dash.model.errors import AgentError, UsageError
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 _LENGTH = struct.Struct("<I")
@@ -23,8 +23,15 @@ T = TypeVar("T")
 
 
 def encode_frame(message: Any) -> bytes:
-    """A struct as a frame."""
-    body = _encoder.encode(message)
+    """A struct as a frame.
+
+    Raises:
+        UsageError: a whole number in it has more than 64 bits.
+    """
+    try:
+        body = _encoder.encode(message)
+    except OverflowError as error:
+        raise UsageError("a number is larger than 64 bits; write a smaller one") from error
     return _LENGTH.pack(len(body)) + body
 
 

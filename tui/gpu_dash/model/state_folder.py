@@ -10,6 +10,8 @@ import os
 import socket
 from pathlib import Path
 
+from gpu_dash.model.errors import UsageError
+
 
 def machine_id() -> str:
     """A short, stable name of this host: from ``/etc/machine-id``, else from the host name."""
@@ -22,7 +24,14 @@ def machine_id() -> str:
 
 
 def state_root() -> Path:
-    """gpu-dash's folder for this host: ``$XDG_STATE_HOME/gpu-dash/<machine id>``."""
+    """gpu-dash's folder for this host: ``$XDG_STATE_HOME/gpu-dash/<machine id>``.
+
+    Raises:
+        UsageError: the account has no home and none is named.
+    """
     base = os.environ.get("XDG_STATE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    try:
+        root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    except RuntimeError as error:
+        raise UsageError("there is no home folder; set HOME or XDG_STATE_HOME") from error
     return root / "gpu-dash" / machine_id()

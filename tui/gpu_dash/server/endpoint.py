@@ -23,10 +23,12 @@ def normalize_base_url(text: str) -> str:
     url = text.strip().rstrip("/")
     try:
         parts = urlsplit(url)
-        host, port_is_valid = parts.hostname, parts.port is None or parts.port > 0
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        host, port_is_valid = None, False
-    if parts.scheme not in ("http", "https") or not host or not port_is_valid:
+        is_usable = False
+    if is_usable and (parts.username is not None or parts.password is not None):
+        raise UsageError("the URL holds a user name or password; give a key with --api-key-env")
+    if not is_usable:
         raise UsageError(f"{text!r} is not the URL of a server; write http://HOST:PORT")
     return url.removesuffix("/v1").rstrip("/")
 
@@ -65,15 +67,16 @@ class EndpointProbe:
             )
         return self._client
 
-    async def is_healthy(self) -> bool:
-        """Whether ``/health`` answers 200 in time."""
+    async def trouble(self) -> str:
+        """What is wrong with ``/health``, in words; empty when it answers 200 in time."""
         import httpx
 
+        url = f"{self._base_url}/health"
         try:
-            response = await self._http().get(f"{self._base_url}/health")
+            response = await self._http().get(url)
         except httpx.HTTPError:
-            return False
-        return response.status_code == 200
+            return f"{url} does not answer"
+        return "" if response.status_code == 200 else f"{url} answers {response.status_code}"
 
     async def is_reachable(self) -> bool:
         """Whether ``/v1/models`` answers 200: for gateways that have no ``/health``."""

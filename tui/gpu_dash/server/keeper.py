@@ -10,8 +10,9 @@ own, gives the server another one, and keeps the status file for whichever agent
 the reaper of the server's orphans too, so that none of them stays a zombie. It ends when the last
 process below it has ended.
 
-The status file is JSON and replaced whole: ``{"keeper": …, "server": …, "error": …,
-"exit_code": …}`` with a process as ``{"pid", "start_ticks", "boot_id"}``.
+The status file is JSON, ``{"keeper": …, "server": …, "error": …, "exit_code": …}``, a process as
+``{"pid", "start_ticks", "boot_id"}``. It is padded to a fixed length and written in place: its room
+is taken before the server starts, so that a full disk never costs the server's identity.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 
 _PR_SET_CHILD_SUBREAPER = 36
 """``prctl(2)``."""
+STATUS_BYTES = 1024
 
 
 def main(arguments: list[str]) -> int:
@@ -36,6 +38,12 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     status: dict[str, Any] = {"keeper": _identity(os.getpid())}
+    try:
+        status_file = os.open(status_path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _write(status_file, status)
+    except OSError as error:
+        sys.stderr.write(f"{status_path}: {error.strerror}\n")
+        return 1
     log = os.open(log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         server = subprocess.Popen(
@@ -50,12 +58,12 @@ def main(arguments: list[str]) -> int:
         )
     except OSError as error:
         status["error"] = f"{error.filename or wanted['argv'][0]}: {error.strerror}"
-        _write(status_path, status)
+        _write(status_file, status)
         return 1
     finally:
         os.close(log)
     status["server"] = _identity(server.pid)
-    _write(status_path, status)
+    _write(status_file, status)
     while True:
         try:
             pid, wait_status = os.wait()
@@ -63,7 +71,7 @@ def main(arguments: list[str]) -> int:
             return 0
         if pid == server.pid:
             status["exit_code"] = os.waitstatus_to_exitcode(wait_status)
-            _write(status_path, status)
+            _write(status_file, status)
 
 
 def _default_signals() -> None:
@@ -79,16 +87,13 @@ def _identity(pid: int) -> dict[str, Any]:
         return {"pid": pid, "start_ticks": start_ticks, "boot_id": boot.read().strip()}
 
 
-def _write(path: str, status: dict[str, Any]) -> None:
-    temporary = f"{path}.new"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(handle, "w", encoding="ascii") as file:
-            json.dump(status, file)
-        os.replace(temporary, path)
-    except OSError:
-        # A full disk must not end the keeper: the server's life matters more than its status.
-        return
+def _write(status_file: int, status: dict[str, Any]) -> None:
+    """Write the status over the one before.
+
+    Raises:
+        OSError: at the first time, the disk is full.
+    """
+    os.pwrite(status_file, json.dumps(status).encode().ljust(STATUS_BYTES), 0)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import socket
 from collections.abc import Mapping
@@ -64,14 +63,21 @@ def check_port(host: str, port: int, where: str) -> None:
             reason = {
                 errno.EADDRINUSE: "is taken; stop what listens there or choose another port",
                 errno.EACCES: "needs root; choose one from 1024 up",
-            }.get(error.errno or 0, f"cannot be bound on {host}: {os.strerror(error.errno or 0)}")
+            }.get(error.errno or 0, f"cannot be bound on {host}: {error.strerror}")
             raise PreflightError(f"{where}: `server.port`: {port} {reason}") from error
 
 
-def free_port(host: str) -> int:
-    """A port that is free on ``host`` at this moment."""
+def free_port(host: str, where: str) -> int:
+    """A port that is free on ``host`` at this moment.
+
+    Raises:
+        PreflightError: the host is no address of this machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
+        try:
+            probe.bind((host, 0))
+        except OSError as error:
+            raise PreflightError(f"{where}: `server.host`: {host}: {error.strerror}") from error
         port: int = probe.getsockname()[1]
         return port

@@ -24,6 +24,8 @@ from gpu_dash.model.server import HandleKind
 
 GPU_SOURCES = ("auto", "nvml", "amd", "sim", "none")
 MAX_SIMULATED_CARDS = 16
+MOST = 10**9
+"""Far above anything that a server takes."""
 _FLAG_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 _ENV_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_AT = re.compile(r"^(?P<what>.*) - at `\$(?P<path>[^`]*)`$", re.DOTALL)
@@ -119,6 +121,8 @@ def check_profile(profile: Profile, where: str) -> None:
 
     if not 0 <= server.port <= 65535:
         fail("server.port", server.port, "is not a port (0 to 65535)")
+    if "\0" in "".join((server.model, server.host, *server.command, *server.container_args)):
+        raise UsageError(f"{where}: `server`: a text in it holds a null character")
     if not server.model.strip():
         fail("server.model", server.model, "names no model")
     if not server.command or not all(server.command):
@@ -133,24 +137,26 @@ def check_profile(profile: Profile, where: str) -> None:
     for name, value in server.env.items():
         if _ENV_NAME.match(name) is None or "\0" in value:
             fail("server.env", name, "is not an environment variable")
-    for field, value in (
-        ("server.ready_timeout", server.ready_timeout),
-        ("server.shutdown_timeout", server.shutdown_timeout),
-        ("load.step", load.step),
-        ("load.warmup", load.warmup),
-        ("load.timeout", load.timeout),
+    for field, value, least in (
+        ("server.ready_timeout", server.ready_timeout, "1s"),
+        ("server.shutdown_timeout", server.shutdown_timeout, "0s"),
+        ("load.step", load.step, "1ms"),
+        ("load.warmup", load.warmup, "0s"),
+        ("load.timeout", load.timeout, "1ms"),
     ):
         try:
-            parse_duration(value)
+            is_enough = parse_duration(value) >= parse_duration(least)
         except UsageError as error:
             raise UsageError(f"{where}: `{field}`: {error}") from error
-    if not load.ramp or any(step < 1 for step in load.ramp):
+        if not is_enough:
+            fail(field, value, f"is too short; write {least} or more")
+    if not load.ramp or any(not 1 <= step <= MOST for step in load.ramp):
         fail("load.ramp", list(load.ramp), "is not a ramp; write numbers from 1 up")
     for field, number in (
         ("load.prompt_tokens", load.prompt_tokens),
         ("load.output_tokens", load.output_tokens),
     ):
-        if number < 1:
+        if not 1 <= number <= MOST:
             fail(field, number, "is not a number of tokens")
     if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:
         fail("gpu.simulated_cards", profile.gpu.simulated_cards, "is not 1 to 16")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -24,6 +25,8 @@ from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
 from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import stage_of
 
+_HARMLESS = re.compile(r"\b(?:INFO|DEBUG)\b")
+"""Lines that say nothing of why a server ended."""
 STARTING_POLL_S = 0.5
 READY_POLL_S = 1.0
 MISSES_UNTIL_UNREACHABLE = 3
@@ -93,21 +96,21 @@ class ServerSupervisor:
         """Ask the server to end and wait until nothing of it is left."""
         starting = self.status.state is ServerState.STARTING
         self._stop_asked = True
-        self._change(state=ServerState.STOPPING)
+        self._change(state=ServerState.STOPPING, stage="", stage_progress=None)
         grace_s = self._shutdown_timeout_s + FORCE_MARGIN_S
         stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
         leftovers = ", ".join(map(str, stopped.leftovers))
-        self._change(
-            state=ServerState.STOPPED,
-            exit_code=stopped.exit_code,
-            detail=f"still in the driver after SIGKILL: pid {leftovers}" if leftovers else "",
-        )
+        detail = f"still in the driver after SIGKILL: pid {leftovers}" if leftovers else ""
+        if self._handle.kind is HandleKind.EXTERNAL:
+            detail = "no longer watched; it is not ours and goes on"
+        self._change(state=ServerState.STOPPED, exit_code=stopped.exit_code, detail=detail)
         return stopped
 
     def take_line(self, text: str) -> None:
         """A line of the log: while the server starts it may begin a stage, and the last one
         before its end is what it had to say where no error was recognised."""
-        self._last_line = text.strip() or self._last_line
+        if text.strip() and not _HARMLESS.search(text):
+            self._last_line = text.strip()
         if self.status.state is not ServerState.STARTING:
             return
         stage = stage_of(text)
@@ -141,7 +144,8 @@ class ServerSupervisor:
             await asyncio.sleep(due - loop.time())
 
     async def _poll_once(self) -> None:
-        healthy = await self._probe.is_healthy()
+        trouble = await self._probe.trouble()
+        healthy = not trouble
         if not healthy and self._handle.kind is HandleKind.EXTERNAL:
             healthy = await self._probe.is_reachable()
         state = self.status.state
@@ -164,10 +168,7 @@ class ServerSupervisor:
                 version = self.status.version or await self._probe.version()
                 self._change(state=ServerState.READY, version=version, detail="")
             elif self._misses == MISSES_UNTIL_UNREACHABLE and state is ServerState.READY:
-                self._change(
-                    state=ServerState.UNREACHABLE,
-                    detail=f"{self.status.base_url}/health does not answer",
-                )
+                self._change(state=ServerState.UNREACHABLE, detail=trouble)
             await self._read_metrics()
 
     async def _read_metrics(self) -> None:
@@ -189,7 +190,13 @@ class ServerSupervisor:
         detail = f"{reason}: {cause}" if cause else reason
         if leftovers:
             detail += f" (still in the driver after SIGKILL: {', '.join(map(str, leftovers))})"
-        self._change(state=ServerState.FAILED, exit_code=exit_code, detail=detail)
+        self._change(
+            state=ServerState.FAILED,
+            exit_code=exit_code,
+            detail=detail,
+            stage="",
+            stage_progress=None,
+        )
         self._on_event(
             Finding(
                 at=self._clock.monotonic(),
