@@ -17,13 +17,13 @@ from gpu_dash.gpu.card import CardLost, NotOffered, PolledCard, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_info import read_info
 from gpu_dash.gpu.nvml_quantities import fast_quantities, slow_quantities
+from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.gpu.xid_watch import XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.events import Finding, GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo
 
-SLOW_INTERVAL_S = 1.0
 SILENT_S = 1.0
 """When no card at all has answered for this long, the source is gone."""
 
@@ -44,7 +44,7 @@ class NvmlBackend:
         self._clock = clock or SystemClock()
         self._infos: list[GpuInfo] = []
         self._cards: list[PolledCard] = []
-        self._slow_due: dict[int, float] = {}
+        self._turns = SlowTurns(())
         self._failed_to_open: list[GpuReadFailed] = []
         self._answered_at = 0.0
 
@@ -74,7 +74,7 @@ class NvmlBackend:
             first = self._failed_to_open[0]
             raise GpuSourceError(f"none of the host's {count} cards opens: {first.error}")
         self._answered_at = self._clock.monotonic()
-        self._stagger_slow_readings(self._answered_at)
+        self._turns = SlowTurns(card.gpu for card in self._cards)
         watch.start()
 
     def sweep(self) -> Sweep:
@@ -87,7 +87,7 @@ class NvmlBackend:
         readings = []
         failures, self._failed_to_open = self._failed_to_open, []
         for card in self._cards:
-            reading, new_failures = card.poll(at, slow=self._slow_is_due(card.gpu, at))
+            reading, new_failures = card.poll(at, slow=self._turns.is_due(card.gpu, at))
             failures += new_failures
             if reading is not None:
                 readings.append(reading)
@@ -125,16 +125,3 @@ class NvmlBackend:
             )
         )
         watch.add(handle, gpu)
-
-    def _stagger_slow_readings(self, now: float) -> None:
-        """Let all be due now, and from then on spread over the second."""
-        for place, card in enumerate(self._cards):
-            earlier = SLOW_INTERVAL_S * (1 - place / len(self._cards))
-            self._slow_due[card.gpu] = now - earlier
-
-    def _slow_is_due(self, gpu: int, at: float) -> bool:
-        due = self._slow_due[gpu]
-        if at < due:
-            return False
-        self._slow_due[gpu] = max(due + SLOW_INTERVAL_S, at)
-        return True

@@ -27,10 +27,11 @@ from gpu_dash.gpu.protocol import (
     GpuEvent,
     SetSimulatedUrl,
 )
+from gpu_dash.gpu.sources import make_backend
 from gpu_dash.gpu.sweeps import Sweeps
 from gpu_dash.model.clock import SystemClock
 from gpu_dash.model.errors import AgentError, GpuSourceError
-from gpu_dash.model.events import Finding, GpuSourceChanged
+from gpu_dash.model.events import GpuSourceChanged
 from gpu_dash.model.frames import FrameDecoder, write_frame
 from gpu_dash.model.gpu import GpuSourceState
 
@@ -68,7 +69,7 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     source: str = arguments.source
     backend: GpuBackend | None = None
     try:
-        backend = _backend(arguments, emit)
+        backend = make_backend(source, arguments.sim_url, arguments.sim_cards, emit)
         if not once:
             threading.Thread(target=_obey, args=(backend,), daemon=True).start()
         backend.open()
@@ -85,31 +86,6 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
         )
         return EXIT_NO_SOURCE if unwanted or backend is None else EXIT_SOURCE_LOST
     return 0
-
-
-def _backend(arguments: argparse.Namespace, on_finding: Callable[[Finding], None]) -> GpuBackend:
-    """The back end for a source that a person named.
-
-    Raises:
-        SourceAbsent: no source was wanted.
-        GpuSourceError: the source is not built.
-    """
-    # each back end is imported only where it runs
-    source = arguments.source
-    if source == "none":
-        raise SourceAbsent("no GPU readings were asked for")
-    if source == "amd":
-        raise GpuSourceError(
-            "this version does not read AMD cards yet; it reads NVIDIA (`nvml`) and simulated "
-            "(`sim`) ones, and works without (`none`)"
-        )
-    if source == "sim":
-        from gpu_dash.gpu.simulated import SimulatedBackend
-
-        return SimulatedBackend(arguments.sim_url, cards=arguments.sim_cards)
-    from gpu_dash.gpu.nvml import NvmlBackend
-
-    return NvmlBackend(on_finding)
 
 
 def _sweep(sweeps: Sweeps, *, once: bool) -> None:
