@@ -55,7 +55,7 @@ def test_the_older_command_is_taken_where_the_newer_is_missing(
 
 def test_a_command_that_names_no_card_is_quoted(programs: Path, clock: ManualClock) -> None:
     install(programs, "rocm-smi", "ERROR: Driver not initialized (amdgpu not found)", 2)
-    with pytest.raises(SourceAbsent, match="no `amd-smi` on the PATH; .*Driver not initialized"):
+    with pytest.raises(SourceAbsent, match=r"no `amd-smi` on the PATH; .*Driver not initialized"):
         SmiBackend(clock).open()
 
 

@@ -30,6 +30,7 @@ class AmdBackend:
     """
 
     source = "amd"
+    event_sources: tuple[str, ...] = ()
 
     def __init__(self, root: Path = SYSFS, clock: Clock | None = None) -> None:
         self._root = root

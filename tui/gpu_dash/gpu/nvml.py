@@ -10,18 +10,16 @@ One thread reads all cards: concurrent calls would only queue at the driver's lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import CardLost, NotOffered, PolledCard, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_info import read_info
 from gpu_dash.gpu.nvml_quantities import fast_quantities, slow_quantities
 from gpu_dash.gpu.slow_turns import SlowTurns
-from gpu_dash.gpu.xid_watch import XidWatch
+from gpu_dash.gpu.xid_watch import OnXid, XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
-from gpu_dash.model.events import Finding, GpuReadFailed
+from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo
 
 SILENT_S = 1.0
@@ -32,15 +30,16 @@ class NvmlBackend:
     """All NVIDIA cards of this host.
 
     Args:
-        on_finding: called with each XID, from a thread of its own.
+        on_xid: called with each XID, from a thread of its own.
         clock: gives the moments of the readings.
     """
 
     source = "nvml"
     detail = ""
+    event_sources: tuple[str, ...] = ()
 
-    def __init__(self, on_finding: Callable[[Finding], None], clock: Clock | None = None) -> None:
-        self._on_finding = on_finding
+    def __init__(self, on_xid: OnXid, clock: Clock | None = None) -> None:
+        self._on_xid = on_xid
         self._clock = clock or SystemClock()
         self._infos: list[GpuInfo] = []
         self._cards: list[PolledCard] = []
@@ -67,7 +66,7 @@ class NvmlBackend:
             raise GpuSourceError(f"NVML does not count its cards: {error}") from error
         if count == 0:
             raise SourceAbsent("NVML works and finds no card; see `lspci | grep -i nvidia`")
-        watch = XidWatch(driver, self._on_finding, self._clock)
+        watch = XidWatch(driver, self._on_xid, self._clock)
         for gpu in range(count):
             self._open_card(driver, watch, gpu)
         if not self._cards:
@@ -76,6 +75,8 @@ class NvmlBackend:
         self._answered_at = self._clock.monotonic()
         self._turns = SlowTurns(card.gpu for card in self._cards)
         watch.start()
+        if watch.is_live:
+            self.event_sources = ("nvml",)
 
     def sweep(self) -> Sweep:
         """Read every card.

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from gpu_dash.gpu.backend import GpuBackend, MovableSource, SourceAbsent
+from gpu_dash.gpu.hardware_events import HardwareEvents
+from gpu_dash.gpu.kernel_watch import KernelWatch
 from gpu_dash.gpu.protocol import (
     EXIT_NO_SOURCE,
     EXIT_SOURCE_LOST,
@@ -69,11 +71,13 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     source: str = arguments.source
     backend: GpuBackend | None = None
     try:
-        backend = make_backend(source, arguments.sim_url, arguments.sim_cards, emit)
+        events = HardwareEvents(emit)
+        backend = make_backend(source, arguments.sim_url, arguments.sim_cards, events.xid)
         if not once:
             threading.Thread(target=_obey, args=(backend,), daemon=True).start()
         backend.open()
-        _sweep(Sweeps(backend, emit), once=once)
+        heard = backend.event_sources if once else _listen(backend, events)
+        _sweep(Sweeps(backend, emit, heard), once=once)
     except GpuSourceError as error:
         unwanted = isinstance(error, SourceAbsent) and source in ("auto", "none")
         emit(
@@ -86,6 +90,19 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
         )
         return EXIT_NO_SOURCE if unwanted or backend is None else EXIT_SOURCE_LOST
     return 0
+
+
+def _listen(backend: GpuBackend, events: HardwareEvents) -> tuple[str, ...]:
+    """Listen to the kernel too, where there are real cards.
+
+    Returns:
+        All sources that are live.
+    """
+    if backend.source == "sim":
+        return ()
+    events.know(backend.gpus)
+    kernel = KernelWatch(events.kernel).start()
+    return (*backend.event_sources, *([kernel] if kernel else []))
 
 
 def _sweep(sweeps: Sweeps, *, once: bool) -> None:

@@ -38,6 +38,7 @@ class SmiBackend:
     """
 
     source = "amd"
+    event_sources: tuple[str, ...] = ()
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gpu_dash.gpu.backend import GpuBackend, SourceAbsent, Sweep
-from gpu_dash.model.events import Finding
+from gpu_dash.gpu.xid_watch import OnXid
 from gpu_dash.model.gpu import GpuInfo
 
 
-def make_backend(
-    source: str, sim_url: str | None, sim_cards: int, on_finding: Callable[[Finding], None]
-) -> GpuBackend:
+def make_backend(source: str, sim_url: str | None, sim_cards: int, on_xid: OnXid) -> GpuBackend:
     """The back end for a source, not opened yet. Each is imported only where it runs.
 
     Raises:
@@ -27,7 +25,7 @@ def make_backend(
     if source in ("auto", "nvml"):
         from gpu_dash.gpu.nvml import NvmlBackend
 
-        backends.append(NvmlBackend(on_finding))
+        backends.append(NvmlBackend(on_xid))
     if source in ("auto", "amd"):
         from gpu_dash.gpu.amd import AmdBackend
         from gpu_dash.gpu.smi_backend import SmiBackend
@@ -61,6 +59,11 @@ class FirstPresent:
     def detail(self) -> str:
         """What a person should know about it."""
         return self._chosen.detail
+
+    @property
+    def event_sources(self) -> tuple[str, ...]:
+        """Where it hears of faults by itself."""
+        return self._chosen.event_sources
 
     def open(self) -> None:
         """Open the first that is there.

@@ -38,6 +38,8 @@ class GpuInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sm_clock_max_mhz: float | None = None
     memory_clock_max_mhz: float | None = None
     memory_total_bytes: int | None = None
+    mig_uuids: tuple[str, ...] = ()
+    """MIG devices that the card is split into. Such a card tells no utilisation."""
 
     @property
     def nearest_limit_celsius(self) -> float | None:
