@@ -14,7 +14,7 @@ from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import CardLost, NotOffered, PolledCard, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_info import read_info
-from gpu_dash.gpu.nvml_quantities import fast_quantities, slow_quantities
+from gpu_dash.gpu.nvml_quantities import fast_quantities, rare_quantities, slow_quantities
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.gpu.xid_watch import OnXid, XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
@@ -22,6 +22,7 @@ from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo
 
+RARE_INTERVAL_S = 5.0
 SILENT_S = 1.0
 """When no card at all has answered for this long, the source is gone."""
 
@@ -44,6 +45,7 @@ class NvmlBackend:
         self._infos: list[GpuInfo] = []
         self._cards: list[PolledCard] = []
         self._turns = SlowTurns(())
+        self._rare_turns = SlowTurns(())
         self._failed_to_open: list[GpuReadFailed] = []
         self._answered_at = 0.0
 
@@ -73,7 +75,9 @@ class NvmlBackend:
             first = self._failed_to_open[0]
             raise GpuSourceError(f"none of the host's {count} cards opens: {first.error}")
         self._answered_at = self._clock.monotonic()
-        self._turns = SlowTurns(card.gpu for card in self._cards)
+        gpus = [card.gpu for card in self._cards]
+        self._turns = SlowTurns(gpus)
+        self._rare_turns = SlowTurns(gpus, RARE_INTERVAL_S)
         watch.start()
         if watch.is_live:
             self.event_sources = ("nvml",)
@@ -88,7 +92,11 @@ class NvmlBackend:
         readings = []
         failures, self._failed_to_open = self._failed_to_open, []
         for card in self._cards:
-            reading, new_failures = card.poll(at, slow=self._turns.is_due(card.gpu, at))
+            reading, new_failures = card.poll(
+                at,
+                slow=self._turns.is_due(card.gpu, at),
+                rare=self._rare_turns.is_due(card.gpu, at),
+            )
             failures += new_failures
             if reading is not None:
                 readings.append(reading)
@@ -123,6 +131,7 @@ class NvmlBackend:
                 fast_quantities(driver, handle),
                 slow_quantities(driver, handle, has_limits=limit is not None),
                 limit,
+                rare_quantities(driver, handle),
             )
         )
         watch.add(handle, gpu)

@@ -104,7 +104,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fan_percent: float | None = None
     """What the fan is asked for; may pass 100. ``None`` on cards without one."""
     pcie_tx_bytes: int | None = None
-    """A counter of 4 GiB steps at most; only differences mean anything."""
+    """A counter that may wrap; only differences mean anything."""
     pcie_rx_bytes: int | None = None
     nvlink_tx_bytes: int | None = None
     """Sum over the links since the driver was loaded."""
