@@ -213,15 +213,17 @@ def test_an_older_driver_is_read_by_its_older_calls(nvml_scene: NvmlScene) -> No
 
 def test_a_newer_driver_without_the_old_calls_is_read_too(nvml_scene: NvmlScene) -> None:
     nvml_scene.write(
-        """gpus 1
+        """gpus 2
         *.err.nvmlDeviceGetTemperature FUNCTION_NOT_FOUND
         *.err.nvmlDeviceGetTemperatureThreshold NOT_SUPPORTED
-        *.margin 23
+        0.margin 23
+        1.margin -5
         """
     )
     _, events = once(nvml_scene)
-    (sample,) = samples_of(events).values()
-    assert (sample.temperature_celsius, sample.headroom_celsius) == (36, 23)
+    first, second = samples_of(events).values()
+    assert (first.temperature_celsius, first.headroom_celsius) == (36, 23)
+    assert second.headroom_celsius is None
 
 
 def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlScene) -> None:
@@ -257,6 +259,14 @@ def test_what_the_driver_records_and_counts_by_itself(nvml_scene: NvmlScene) -> 
     assert not [event for event in events if isinstance(event, GpuReadFailed)]
 
 
+def test_a_card_in_mig_mode_tells_no_utilisation(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 1\n*.err.nvmlDeviceGetUtilizationRates NOT_SUPPORTED")
+    _, events = once(nvml_scene)
+    (sample,) = samples_of(events).values()
+    assert sample.utilization_percent is None
+    assert sample.memory_used_bytes is not None
+
+
 def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
     nvml_scene.write("event 1 2 xid 31")
     with SamplerRun("nvml", nvml_scene.environment()) as run:
@@ -264,6 +274,9 @@ def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
         nvml_scene.write("event 1 2 xid 31\nevent 2 5 xid 79")
         finding = run.wait(Finding)
         assert (finding.kind, finding.source, finding.subject) == ("xid", "gpu", "gpu:5")
+        assert finding.checks[0] == "at once: restart the host"
+        live = run.wait(GpuSourceChanged, lambda event: event.state is GpuSourceState.LIVE)
+        assert live.event_sources[0] == "nvml"
         assert finding.severity is Severity.CRITICAL
         assert finding.message == "XID 79: GPU has fallen off the bus"
         assert "power cables" in finding.first_check

@@ -72,7 +72,7 @@ def slow_quantities(driver: NvmlDriver, handle: Any, *, has_limits: bool) -> lis
         Quantity("nvmlDeviceGetSamples", PowerPeak(driver, handle)),
     ]
     if not has_limits:
-        quantities.append(number("headroom_celsius", "nvmlDeviceGetMarginTemperature"))
+        quantities.append(Quantity("nvmlDeviceGetMarginTemperature", _Margin(driver, handle)))
     return quantities
 
 
@@ -104,6 +104,19 @@ def _number_of(driver: NvmlDriver, handle: Any) -> Callable[..., Quantity]:
         return Quantity(call, read)
 
     return quantity
+
+
+class _Margin:
+    """Degrees to the nearest limit, as the driver says. Some H100s say a negative number at rest,
+    which is no margin."""
+
+    def __init__(self, driver: NvmlDriver, handle: Any) -> None:
+        self._driver = driver
+        self._handle = handle
+
+    def __call__(self) -> Mapping[str, Any]:
+        margin = self._driver.number("nvmlDeviceGetMarginTemperature", self._handle)
+        return {"headroom_celsius": None if margin is None or margin < 0 else margin}
 
 
 class _MemoryInfo:
