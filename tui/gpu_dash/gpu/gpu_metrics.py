@@ -1,4 +1,4 @@
-"""The binary table ``gpu_metrics`` of the amdgpu driver, revisions 1.1 to 1.8. Pure.
+"""The binary table ``gpu_metrics`` of the amdgpu driver, revisions 1.0 to 1.8. Pure.
 
 Each revision has its own layout, named by the table's header. A revision that is not known here
 is declined by name: its bytes would decode to plausible nonsense. All ones mean "not supported".
@@ -15,7 +15,18 @@ Value = int | tuple[int | None, ...] | None
 
 
 class UnknownRevision(Exception):
-    """The table has a layout that is not known here, or is cut short."""
+    """The table has a layout that is not known here, or is cut short.
+
+    Args:
+        problem: in words.
+        revision: the layout by name; empty: not even that is there.
+        size: what the table says of its own size.
+    """
+
+    def __init__(self, problem: str, revision: str = "", size: int = 0) -> None:
+        super().__init__(problem)
+        self.revision = revision
+        self.size = size
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,18 @@ class GpuMetrics:
         return value
 
 
+_1_0 = """
+Q system_clock_counter, H temperature_edge, H temperature_hotspot, H temperature_mem,
+H temperature_vrgfx, H temperature_vrsoc, H temperature_vrmem,
+H average_gfx_activity, H average_umc_activity, H average_mm_activity,
+H average_socket_power, I energy_accumulator,
+H average_gfxclk_frequency, H average_socclk_frequency, H average_uclk_frequency,
+H average_vclk0_frequency, H average_dclk0_frequency, H average_vclk1_frequency,
+H average_dclk1_frequency,
+H current_gfxclk, H current_socclk, H current_uclk, H current_vclk0, H current_dclk0,
+H current_vclk1, H current_dclk1,
+I throttle_status, H current_fan_speed, B pcie_link_width, B pcie_link_speed
+"""
 _HEAD_OF_1 = """
 H temperature_edge, H temperature_hotspot, H temperature_mem, H temperature_vrgfx,
 H temperature_vrsoc, H temperature_vrmem,
@@ -116,6 +139,7 @@ def _fields(layout: str) -> Iterator[_Field]:
 
 
 _LAYOUTS = {
+    (1, 0): tuple(_fields(_1_0)),
     (1, 1): tuple(_fields(_HEAD_OF_1)),
     (1, 2): tuple(_fields(_1_2)),
     (1, 3): tuple(_fields(_1_3)),
@@ -139,11 +163,13 @@ def decode_gpu_metrics(table: bytes) -> GpuMetrics:
     revision = f"v{major}_{minor}"
     fields = _LAYOUTS.get((major, minor))
     if fields is None:
-        raise UnknownRevision(f"gpu_metrics {revision} is not known here")
+        raise UnknownRevision(f"gpu_metrics {revision} is not known here", revision, size)
     last = fields[-1]
     least = last.offset + last.count * struct.calcsize(last.code)
     if len(table) < size or size < least:
         raise UnknownRevision(
-            f"gpu_metrics {revision} is cut short: {len(table)} bytes, {max(size, least)} expected"
+            f"gpu_metrics {revision} is cut short: {len(table)} bytes, {max(size, least)} expected",
+            revision,
+            size,
         )
     return GpuMetrics(revision, size, {field.name: field.read(table) for field in fields})

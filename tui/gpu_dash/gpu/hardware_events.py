@@ -25,6 +25,7 @@ _KINDS = {
     "ras": "gpu_ecc_nvlink",
     "fallen_off_bus": "gpu_lost",
     "throttle": "thermal",
+    "over_temperature": "thermal",
     "ring_timeout": "gpu_reset_amd",
     "reset": "gpu_reset_amd",
     "page_fault": "page_fault",

@@ -21,7 +21,7 @@ class KernelEvent:
     """One thing that the kernel said about a card."""
 
     kind: str
-    """``xid sxid fallen_off_bus throttle ras ring_timeout reset page_fault``."""
+    """``xid sxid fallen_off_bus throttle over_temperature ras ring_timeout reset page_fault``."""
     severity: Severity
     pci_bus_id: str
     """As the kernel writes it; empty: the line does not say."""
@@ -40,7 +40,9 @@ class KernelEvent:
 
 
 _PCI = r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)"
-_XID = re.compile(rf"NVRM: Xid \((?:PCI:)?{_PCI}\): (?P<code>\d+)(?:, (?P<rest>.*))?")
+_XID = re.compile(
+    rf"NVRM: Xid \((?:PCI:)?{_PCI}(?: GPU-I:\w+)?\): (?P<code>\d+)(?:, (?P<rest>.*))?"
+)
 _SXID = re.compile(rf"SXid \((?:PCI:)?{_PCI}\): (?P<code>\d+)(?:, (?P<rest>.*))?")
 _CAUSED_BY = re.compile(r"previous Xid (\d+)", re.IGNORECASE)
 _PROCESS = re.compile(r"\bname=(?!<unknown>)([^,\s]+)")
@@ -75,7 +77,9 @@ _NVLINK5 = (144, 145, 146, 147, 149, 150)
 _APPLICATION = (13, 31, 43, 45, 63, 92, 154)
 
 _AMD = rf"amdgpu {_PCI}: (?:amdgpu: )?"
-_THROTTLING = "GPU thermal throttling temperature reached, expect performance decrease"
+_THROTTLING = (
+    r"(?:GPU thermal throttling temperature reached|GPU is throttled), expect performance decrease"
+)
 _TO_DO_AFTER_RESET = "the jobs on the card are lost; restart them, and see the lines before it"
 
 
@@ -98,7 +102,7 @@ def _amd(
     action: str,
 ) -> _Pattern:
     name = (lambda match: subject) if isinstance(subject, str) else subject
-    return _Pattern(re.compile(f"{_AMD}{pattern}"), kind, severity, name, action)
+    return _Pattern(re.compile(f"{_AMD}{pattern}", re.IGNORECASE), kind, severity, name, action)
 
 
 def _group(match: re.Match[str]) -> str:
@@ -112,6 +116,21 @@ _AMD_PATTERNS = (
         Severity.WARNING,
         _group,
         "airflow, fans, inlet temperature; the power cap",
+    ),
+    _amd(
+        r"(?:ERROR: )?(?:GPU over temperature range\s?\(SW CTF\)|"
+        r"GPU HW Critical Temperature Fault|GPU over temperature range\s?\(HW CTF\)) detected",
+        "over_temperature",
+        Severity.CRITICAL,
+        "critical temperature fault",
+        "the host may power off: stop the load now; airflow, fans, neighbours",
+    ),
+    _amd(
+        r"(?P<what>(?:un)?correctable) hardware error ?\(ERREVENT_ATHUB_INTERRUPT\) detected",
+        "ras",
+        Severity.CRITICAL,
+        lambda match: f"{match['what'].lower()} athub",
+        "a reset of the card follows; `amd-smi metric --ecc`",
     ),
     _amd(
         r"(?:socket: \d+, die: \d+,? ?)?(?P<count>\d+) (?:new )?"
@@ -277,6 +296,7 @@ def _subject(code: int, rest: str) -> str:
     return parts[0].strip() if parts else f"Xid {code}"
 
 
+_SXID_PREFIX = re.compile(r"(?:(?:non-)?fatal,\s*)?(?:link \d+\s*)?", re.IGNORECASE)
 _SXID_SUBJECTS = {
     11012: "ingress invalid ACL",
     12028: "egress non-posted PRIV error",
@@ -291,7 +311,7 @@ def _sxid(match: re.Match[str], line: str) -> KernelEvent:
     if rest.startswith("Data"):
         subject = "data line" if name is None else f"data line ({name})"
     else:
-        subject = name or rest.split(",")[0].strip() or f"SXid {code}"
+        subject = _SXID_PREFIX.sub("", rest).strip() or name or f"SXid {code}"
     return KernelEvent(
         kind="sxid",
         severity=Severity.CRITICAL if is_fatal else Severity.ERROR,

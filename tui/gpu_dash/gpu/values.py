@@ -11,6 +11,10 @@ import re
 from typing import Any
 
 _NUMBER = re.compile(r"\s*\(?\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z%°µ/]*)")
+_NO_WORDS = (
+    "n/a", "not supported", "requested functionality", "unknown", "none", "gpu is lost",
+    "gpu requires reset", "insufficient", "err!", "unsupported",
+)  # fmt: skip
 _HIGHEST_CELSIUS = 200.0
 _LOWEST_CELSIUS = -60.0
 _HIGHEST_WATTS = 5000.0
@@ -99,9 +103,7 @@ def words(value: Any) -> str:
     """A name; empty where the tool says that there is none."""
     text = str(value).strip() if isinstance(value, str | int) else ""
     bare = text.strip("[]").lower()
-    missing = bare.startswith(
-        ("n/a", "not supported", "requested functionality", "unknown", "none")
-    )
+    missing = bare.startswith(_NO_WORDS)
     return "" if missing else text
 
 

@@ -105,9 +105,13 @@ def _card(gpu: int, files: dict[str, str]) -> SavedCard:
 def _learn_table(card: SavedCard, in_hex: str) -> None:
     try:
         metrics = decode_gpu_metrics(bytes.fromhex("".join(in_hex.split())))
-    except (UnknownRevision, ValueError) as error:
+    except UnknownRevision as error:
         if in_hex:
             card.learn("gpu_metrics_declined", str(error))
+            card.learn("gpu_metrics", {"format": error.revision or None, "size": error.size})
+        return
+    except ValueError:
+        card.learn("gpu_metrics_declined", "gpu_metrics is not in hex")
         return
     learn_metrics(card, metrics.values)
     card.learn("gpu_metrics", {"format": metrics.format, "size": metrics.size, **metrics.values})
