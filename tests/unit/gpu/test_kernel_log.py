@@ -17,7 +17,7 @@ AMD = "amdgpu 0000:83:00.0: amdgpu:"
         (f"{XID} GPU-I:05): 94, pid=1, name=a, Contained: SM", "xid", 94,
          "contained memory error", Severity.ERROR),
         (f"{XID}): 119, pid=7, name=b, Timeout after 6s of waiting for RPC response", "xid", 119,
-         "GSP RPC timeout", Severity.ERROR),
+         "GSP RPC timeout", Severity.CRITICAL),
         (f"{XID}): 149, NETIR_LINK_EVT  Nonfatal  XC0 i0 Link 01", "xid", 149,
          "NVLINK NETIR_LINK_EVT", Severity.WARNING),
         (f"3,77,5680,-;{XID}): 4711, pid='<unknown>', name=<unknown>, Strange words", "xid", 4711,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_dash.gpu.kernel_log import KernelEvent
+from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.kernel_watch import KernelWatch
 
 LINE = "NVRM: Xid (PCI:0000:9b:00): 48, pid=1"

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from gpu_dash.cli.options import Duration, print_json
-from gpu_dash.gpu.kernel_log import KernelEvent
+from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.once import read_once
 from gpu_dash.gpu.saved.card import SavedCard
 from gpu_dash.gpu.saved.reading import SavedOutput, read_saved

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from gpu_dash.gpu.kernel_log import KernelEvent
+from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.xid import xid_finding
 from gpu_dash.gpu.xid_catalog import xid_actions
 from gpu_dash.model.events import Finding
@@ -66,7 +66,11 @@ class HardwareEvents:
             finding = xid_finding(at, gpu, event.xid)
             because = "" if event.caused_by is None else f", caused by XID {event.caused_by}"
             process = f" ({event.process})" if event.process else ""
-            finding = replace(finding, message=f"{finding.message}{because}{process}")
+            finding = replace(
+                finding,
+                severity=event.severity,
+                message=f"{finding.message}{because}{process}",
+            )
             key = f"xid {event.xid}"
         else:
             finding = Finding(

@@ -7,48 +7,25 @@ searched for, not matched from the start. Some messages go over several lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
+from gpu_dash.gpu.amdgpu_log import amdgpu_event
+from gpu_dash.gpu.kernel_event import PCI_ADDRESS, KernelEvent
 from gpu_dash.gpu.values import kernel_bus_id
+from gpu_dash.gpu.xid import xid_severity
 from gpu_dash.gpu.xid_catalog import xid_actions
 from gpu_dash.model.log import Severity
 from gpu_dash.model.text import strip_controls
 
-
-@dataclass(frozen=True, slots=True)
-class KernelEvent:
-    """One thing that the kernel said about a card."""
-
-    kind: str
-    """``xid sxid fallen_off_bus throttle over_temperature ras ring_timeout reset page_fault``."""
-    severity: Severity
-    pci_bus_id: str
-    """As the kernel writes it; empty: the line does not say."""
-    subject: str
-    """What it is about: the error in words, a ring, a reset's stage."""
-    message: str
-    """The line itself, without control sequences."""
-    xid: int | None = None
-    caused_by: int | None = None
-    """An earlier XID that the line names as its cause."""
-    process: str = ""
-    pid: int | None = None
-    count: int | None = None
-    immediate_action: str = ""
-    follow_up_action: str = ""
-
-
-_PCI = r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)"
 _XID = re.compile(
-    rf"NVRM: Xid \((?:PCI:)?{_PCI}(?: GPU-I:\w+)?\): (?P<code>\d+)(?:, (?P<rest>.*))?"
+    rf"NVRM: Xid \((?:PCI:)?{PCI_ADDRESS}(?: GPU-I:\w+)?\): (?P<code>\d+)(?:, (?P<rest>.*))?"
 )
-_SXID = re.compile(rf"SXid \((?:PCI:)?{_PCI}\): (?P<code>\d+)(?:, (?P<rest>.*))?")
+_SXID = re.compile(rf"SXid \((?:PCI:)?{PCI_ADDRESS}\): (?P<code>\d+)(?:, (?P<rest>.*))?")
 _CAUSED_BY = re.compile(r"previous Xid (\d+)", re.IGNORECASE)
 _PROCESS = re.compile(r"\bname=(?!<unknown>)([^,\s]+)")
 _PID = re.compile(r"\bpid=(\d+)")
 _RECOVERY = re.compile(r"to 0x[0-9a-f]+ \(([^)]*)\)", re.IGNORECASE)
-_NVRM_GPU = re.compile(rf"NVRM: (?:The NVIDIA GPU|GPU at(?: PCI:)?|GPU) {_PCI}")
+_NVRM_GPU = re.compile(rf"NVRM: (?:The NVIDIA GPU|GPU at(?: PCI:)?|GPU) {PCI_ADDRESS}")
 _OFF_BUS = re.compile(r"fallen off the bus", re.IGNORECASE)
 _FIELD = re.compile(r"^(?:pid=\S+|name=\S+)$")
 
@@ -74,139 +51,6 @@ _SUBJECT_OF_XID = {
     154: "recovery action",
 }
 _NVLINK5 = (144, 145, 146, 147, 149, 150)
-_APPLICATION = (13, 31, 43, 45, 63, 92, 154)
-
-_AMD = rf"amdgpu {_PCI}: (?:amdgpu: )?"
-_THROTTLING = (
-    r"(?:GPU thermal throttling temperature reached|GPU is throttled), expect performance decrease"
-)
-_TO_DO_AFTER_RESET = "the jobs on the card are lost; restart them, and see the lines before it"
-
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """A line of amdgpu's: how it looks and what it is."""
-
-    regex: re.Pattern[str]
-    kind: str
-    severity: Severity
-    subject: Callable[[re.Match[str]], str]
-    action: str
-
-
-def _amd(
-    pattern: str,
-    kind: str,
-    severity: Severity,
-    subject: str | Callable[[re.Match[str]], str],
-    action: str,
-) -> _Pattern:
-    name = (lambda match: subject) if isinstance(subject, str) else subject
-    return _Pattern(re.compile(f"{_AMD}{pattern}", re.IGNORECASE), kind, severity, name, action)
-
-
-def _group(match: re.Match[str]) -> str:
-    return match["what"].strip().rstrip(".")
-
-
-_AMD_PATTERNS = (
-    _amd(
-        rf"WARN: {_THROTTLING}\.? ?(?P<what>.*)",
-        "throttle",
-        Severity.WARNING,
-        _group,
-        "airflow, fans, inlet temperature; the power cap",
-    ),
-    _amd(
-        r"(?:ERROR: )?(?:GPU over temperature range\s?\(SW CTF\)|"
-        r"GPU HW Critical Temperature Fault|GPU over temperature range\s?\(HW CTF\)) detected",
-        "over_temperature",
-        Severity.CRITICAL,
-        "critical temperature fault",
-        "the host may power off: stop the load now; airflow, fans, neighbours",
-    ),
-    _amd(
-        r"(?P<what>(?:un)?correctable) hardware error ?\(ERREVENT_ATHUB_INTERRUPT\) detected",
-        "ras",
-        Severity.CRITICAL,
-        lambda match: f"{match['what'].lower()} athub",
-        "a reset of the card follows; `amd-smi metric --ecc`",
-    ),
-    _amd(
-        r"(?:socket: \d+, die: \d+,? ?)?(?P<count>\d+) (?:new )?"
-        r"(?P<what>(?:un)?correctable) hardware errors? detected in (?:total in )?"
-        r"(?P<block>\w+) block",
-        "ras",
-        Severity.WARNING,
-        lambda match: f"{match['what']} {match['block']}",
-        "`amd-smi metric --ecc`; a count that jumps by 0xFFFF0 on a suspended card is no fault",
-    ),
-    _amd(
-        r"(?:\[drm\] \*ERROR\* )?ring (?P<what>\S+) timeout",
-        "ring_timeout",
-        Severity.ERROR,
-        _group,
-        "the process on the ring; a reset follows",
-    ),
-    _amd(
-        r"Ring \S+ reset failed",
-        "reset",
-        Severity.ERROR,
-        "ring reset failed",
-        "a reset of the whole GPU follows",
-    ),
-    _amd(
-        r"Ring \S+ reset succee?ded",
-        "reset",
-        Severity.WARNING,
-        "ring reset succeeded",
-        "only the job on this ring is lost",
-    ),
-    _amd(
-        r"\[drm\] device wedged, but recovered through reset",
-        "reset",
-        Severity.WARNING,
-        "wedged but recovered",
-        "only the jobs of that queue are lost",
-    ),
-    _amd(
-        r"\[drm\] device wedged, needs recovery",
-        "reset",
-        Severity.CRITICAL,
-        "wedged, needs recovery",
-        "reload amdgpu or reboot the host",
-    ),
-    _amd(r"GPU reset begin", "reset", Severity.ERROR, "GPU reset begin", _TO_DO_AFTER_RESET),
-    _amd(
-        r"(?P<what>(?:MODE[12]|BACO|psp mode ?1|mode[12]) reset)\b",
-        "reset",
-        Severity.ERROR,
-        _group,
-        _TO_DO_AFTER_RESET,
-    ),
-    _amd(
-        r"GPU reset\(?\d*\)? ?succeeded|GPU reset succeeded",
-        "reset",
-        Severity.WARNING,
-        "GPU reset succeeded",
-        _TO_DO_AFTER_RESET,
-    ),
-    _amd(
-        r"GPU reset(?:\(\d+\))? (?:end with ret|failed)",
-        "reset",
-        Severity.CRITICAL,
-        "GPU reset failed",
-        "reboot the host",
-    ),
-    _amd(
-        r"\[(?P<what>\w+?)\d*\] (?:retry |no-retry )?page fault",
-        "page_fault",
-        Severity.ERROR,
-        _group,
-        "the process that the next lines name; mostly the application",
-    ),
-)
-_OLD_RING = re.compile(r"\[drm:amdgpu_job_timedout.*\*ERROR\* ring (?P<what>\S+) timeout")
 
 
 def read_kernel_log(lines: Iterable[str]) -> Iterator[KernelEvent]:
@@ -233,7 +77,7 @@ class KernelLogReader:
             match = pattern.search(line)
             if match is not None:
                 return [read(match, line)]
-        event = self._off_bus(line) if "NVRM" in line else _amdgpu(line)
+        event = self._off_bus(line) if "NVRM" in line else amdgpu_event(line)
         return [] if event is None else [event]
 
     def _off_bus(self, line: str) -> KernelEvent | None:
@@ -282,9 +126,7 @@ def _severity(code: int, rest: str) -> Severity:
         return (
             Severity.WARNING if re.search(r"non-?fatal", rest, re.IGNORECASE) else Severity.CRITICAL
         )
-    if code == 45:
-        return Severity.INFO
-    return Severity.WARNING if code in _APPLICATION else Severity.ERROR
+    return xid_severity(code)
 
 
 def _subject(code: int, rest: str) -> str:
@@ -322,23 +164,3 @@ def _sxid(match: re.Match[str], line: str) -> KernelEvent:
         immediate_action="a fatal one: stop all jobs, reset the GPUs and NVSwitches of the host",
         follow_up_action="the fabric manager's log; contact support if it returns",
     )
-
-
-def _amdgpu(line: str) -> KernelEvent | None:
-    old = _OLD_RING.search(line)
-    if old is not None:
-        return KernelEvent("ring_timeout", Severity.ERROR, "", old["what"].strip(","), line.strip())
-    for pattern in _AMD_PATTERNS:
-        match = pattern.regex.search(line)
-        if match is not None:
-            groups = match.groupdict()
-            return KernelEvent(
-                kind=pattern.kind,
-                severity=pattern.severity,
-                pci_bus_id=kernel_bus_id(match["pci"]),
-                subject=pattern.subject(match).strip(","),
-                message=line.strip(),
-                count=None if groups.get("count") is None else int(groups["count"]),
-                immediate_action=pattern.action,
-            )
-    return None

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from gpu_dash.gpu.kernel_log import KernelEvent, KernelLogReader
+from gpu_dash.gpu.kernel_event import KernelEvent
+from gpu_dash.gpu.kernel_log import KernelLogReader
 from gpu_dash.model.clock import Clock, SystemClock
 
 KMSG = Path("/dev/kmsg")

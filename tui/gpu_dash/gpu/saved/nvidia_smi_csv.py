@@ -9,7 +9,8 @@ from typing import Any
 
 from gpu_dash.gpu.reasons import all_reasons, throttle_reasons, throttle_reasons_named
 from gpu_dash.gpu.saved.card import SavedCard
-from gpu_dash.gpu.saved.nvidia_smi import learn_limits, microseconds
+from gpu_dash.gpu.saved.nvidia_smi import learn_limits
+from gpu_dash.gpu.saved.nvidia_smi_names import microseconds
 from gpu_dash.gpu.values import (
     celsius,
     count,

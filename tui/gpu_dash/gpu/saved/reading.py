@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gpu_dash.gpu.kernel_log import KernelEvent, read_kernel_log
+from gpu_dash.gpu.kernel_event import KernelEvent
+from gpu_dash.gpu.kernel_log import read_kernel_log
 from gpu_dash.gpu.saved import (
     amd_smi,
     amd_smi_table,
