@@ -94,6 +94,13 @@ def test_one_sweep_has_every_field_of_eight_cards(nvml_scene: NvmlScene) -> None
         sm_clock_mhz=1950,
         memory_clock_mhz=3201,
         utilization_percent=95,
+        memory_utilization_percent=0,
+        pcie_tx_bytes=0,
+        pcie_rx_bytes=0,
+        nvlink_tx_bytes=0,
+        nvlink_rx_bytes=0,
+        ecc_corrected=0,
+        ecc_uncorrected=0,
         memory_used_bytes=130000000000,
         memory_total_bytes=150754820096,
         throttle_thermal_s=0,
@@ -206,15 +213,17 @@ def test_an_older_driver_is_read_by_its_older_calls(nvml_scene: NvmlScene) -> No
 
 def test_a_newer_driver_without_the_old_calls_is_read_too(nvml_scene: NvmlScene) -> None:
     nvml_scene.write(
-        """gpus 1
+        """gpus 2
         *.err.nvmlDeviceGetTemperature FUNCTION_NOT_FOUND
         *.err.nvmlDeviceGetTemperatureThreshold NOT_SUPPORTED
-        *.margin 23
+        0.margin 23
+        1.margin -5
         """
     )
     _, events = once(nvml_scene)
-    (sample,) = samples_of(events).values()
-    assert (sample.temperature_celsius, sample.headroom_celsius) == (36, 23)
+    first, second = samples_of(events).values()
+    assert (first.temperature_celsius, first.headroom_celsius) == (36, 23)
+    assert second.headroom_celsius is None
 
 
 def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlScene) -> None:
@@ -232,6 +241,32 @@ def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlSc
         assert len([event for event in run.events if isinstance(event, GpuReadFailed)]) == 1
 
 
+def test_what_the_driver_records_and_counts_by_itself(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write(
+        "gpus 2\n*.power_mw 500000\n0.power_peak_mw 885000\n*.pcie_tx 7000\n*.nvlink_rx_kib 3\n"
+        "*.fan 40\n1.fan -1\n*.ecc_corrected 12\n*.mem_util 8\n1.nvlink_tx_kib -1"
+    )
+    _, events = once(nvml_scene)
+    samples = samples_of(events)
+    first, second = samples[0], samples[1]
+    assert (first.power_watts, first.power_peak_watts) == (500, 885)
+    assert second.power_peak_watts is None
+    assert (first.pcie_tx_bytes, first.nvlink_rx_bytes) == (7000, 3072)
+    assert (first.nvlink_tx_bytes, second.nvlink_tx_bytes) == (0, None)
+    assert (first.fan_percent, second.fan_percent) == (40, None)
+    assert (first.ecc_corrected, first.ecc_uncorrected) == (12, 0)
+    assert first.memory_utilization_percent == 8
+    assert not [event for event in events if isinstance(event, GpuReadFailed)]
+
+
+def test_a_card_in_mig_mode_tells_no_utilisation(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 1\n*.err.nvmlDeviceGetUtilizationRates NOT_SUPPORTED")
+    _, events = once(nvml_scene)
+    (sample,) = samples_of(events).values()
+    assert sample.utilization_percent is None
+    assert sample.memory_used_bytes is not None
+
+
 def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
     nvml_scene.write("event 1 2 xid 31")
     with SamplerRun("nvml", nvml_scene.environment()) as run:
@@ -239,6 +274,9 @@ def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
         nvml_scene.write("event 1 2 xid 31\nevent 2 5 xid 79")
         finding = run.wait(Finding)
         assert (finding.kind, finding.source, finding.subject) == ("xid", "gpu", "gpu:5")
+        assert finding.checks[0] == "at once: restart the host"
+        live = run.wait(GpuSourceChanged, lambda event: event.state is GpuSourceState.LIVE)
+        assert live.event_sources[0] == "nvml"
         assert finding.severity is Severity.CRITICAL
         assert finding.message == "XID 79: GPU has fallen off the bus"
         assert "power cables" in finding.first_check

@@ -50,7 +50,7 @@ def test_simulated_cards_idle_without_a_server() -> None:
         ("auto", "*.err.nvmlInit* DRIVER_NOT_LOADED", "NVML init failed: Driver Not Loaded"),
         ("nvml", "*.err.nvmlInit* NO_PERMISSION", "Insufficient Permissions"),
         ("auto", "*.crash.nvmlDeviceGetName 11", "signal 11 (SIGSEGV)"),
-        ("amd", "", "does not read AMD cards yet"),
+        ("amd", "", "no AMD card with the amdgpu driver"),
         ("none", "", "no GPU readings were asked for"),
     ],
 )

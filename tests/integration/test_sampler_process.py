@@ -216,7 +216,7 @@ async def test_a_driver_that_opens_slowly_is_said_to(
 async def test_amd_is_refused_in_words(scene: NvmlScene) -> None:
     async with sampling("amd") as agent:
         refused = await agent.state(FAILED)
-        assert "does not read AMD cards yet" in refused.detail
+        assert "no AMD card with the amdgpu driver" in refused.detail
         assert refused.source == "amd"
 
 

@@ -253,8 +253,8 @@ struct utilization {
 
 answer_t nvmlDeviceGetUtilizationRates(device_t device, struct utilization *out) {
     ENTER_CARD(device);
-    out->memory = 0;
-    return give_u32(VALUE(util), &out->gpu);
+    answer_t answer = give_u32(VALUE(mem_util), &out->memory);
+    return answer ? answer : give_u32(VALUE(util), &out->gpu);
 }
 
 struct memory_v2 {
@@ -298,6 +298,7 @@ struct field_value {
     } value;
 };
 enum { TYPE_U32 = 1, TYPE_U64 = 3 };
+enum { ALL_LINKS = 0xFFFFFFFF };
 
 answer_t nvmlDeviceGetFieldValues(device_t device, int32_t count, struct field_value *fields) {
     ENTER_CARD(device);
@@ -312,6 +313,10 @@ answer_t nvmlDeviceGetFieldValues(device_t device, int32_t count, struct field_v
             value = VALUE(temp_mem);
             field->type = TYPE_U32;
             break;
+        case 138: value = field->scope == ALL_LINKS ? VALUE(nvlink_tx_kib) : -1; break;
+        case 139: value = field->scope == ALL_LINKS ? VALUE(nvlink_rx_kib) : -1; break;
+        case 197: value = VALUE(pcie_tx); break;
+        case 198: value = VALUE(pcie_rx); break;
         case 269: value = VALUE(sw_thermal_ns); break;
         case 270: value = VALUE(hw_thermal_ns); break;
         case 271: value = VALUE(power_brake_ns); break;
@@ -321,6 +326,37 @@ answer_t nvmlDeviceGetFieldValues(device_t device, int32_t count, struct field_v
         field->answer = field->type == TYPE_U32 ? give_u32(value, &field->value.u32)
                                                 : give_u64(value, &field->value.u64);
     }
+    return SUCCESS;
+}
+
+U32_GETTER(nvmlDeviceGetFanSpeed, fan)
+
+answer_t nvmlDeviceGetTotalEccErrors(device_t device, uint32_t kind, uint32_t since, uint64_t *out) {
+    ENTER_CARD(device);
+    (void)since;
+    return give_u64(kind == 0 ? VALUE(ecc_corrected) : VALUE(ecc_uncorrected), out);
+}
+
+struct sample {
+    uint64_t time_us;
+    union {
+        uint32_t u32;
+        uint64_t u64;
+    } value;
+};
+
+/* Two samples in each call, 20 ms apart: what is drawn now, and the peak. */
+answer_t nvmlDeviceGetSamples(device_t device, uint32_t kind, uint64_t since_us, uint32_t *type,
+                              uint32_t *count, struct sample *out) {
+    ENTER_CARD(device);
+    if (kind != 0 || VALUE(power_peak_mw) < 0) return NOT_SUPPORTED;
+    *type = TYPE_U32;
+    *count = 2;
+    if (!out) return SUCCESS;
+    out[0].time_us = since_us + 20000;
+    out[0].value.u32 = (uint32_t)VALUE(power_mw);
+    out[1].time_us = since_us + 40000;
+    out[1].value.u32 = (uint32_t)VALUE(power_peak_mw);
     return SUCCESS;
 }
 

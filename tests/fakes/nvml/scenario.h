@@ -31,6 +31,7 @@
     X(mem_mhz, 3201)                   \
     X(mem_max_mhz, 3201)               \
     X(util, 0)                         \
+    X(mem_util, 0)                     \
     X(mem_total, 150754820096)         \
     X(mem_reserved, 641335296)         \
     X(mem_used, 3604480)               \
@@ -39,7 +40,15 @@
     X(sw_thermal_ns, 0)                \
     X(hw_thermal_ns, 0)                \
     X(power_brake_ns, 0)               \
-    X(thermal_violation_ns, 0)
+    X(thermal_violation_ns, 0)         \
+    X(power_peak_mw, -1)               \
+    X(pcie_tx, 0)                      \
+    X(pcie_rx, 0)                      \
+    X(nvlink_tx_kib, 0)                \
+    X(nvlink_rx_kib, 0)                \
+    X(fan, -1)                         \
+    X(ecc_corrected, 0)                \
+    X(ecc_uncorrected, 0)
 
 #define AS_ENUM(name, idle) VALUE_##name,
 enum card_value { CARD_VALUES(AS_ENUM) VALUE_COUNT };

@@ -19,6 +19,7 @@ class ScriptedBackend:
     """Gives the sweeps that the test put into it."""
 
     source = "nvml"
+    event_sources: tuple[str, ...] = ()
 
     def __init__(self, *sweeps: Sweep) -> None:
         self.gpus: tuple[GpuInfo, ...] = (GpuInfo(gpu=0, name="A"), GpuInfo(gpu=1, name="B"))

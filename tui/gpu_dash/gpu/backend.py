@@ -68,6 +68,11 @@ class GpuBackend(Protocol):
         """What a person should know about a source that works; mostly nothing."""
         ...
 
+    @property
+    def event_sources(self) -> tuple[str, ...]:
+        """Where it hears of faults by itself: ``nvml`` or nothing."""
+        ...
+
     def open(self) -> None:
         """Find the cards.
 

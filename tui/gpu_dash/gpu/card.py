@@ -51,6 +51,7 @@ class PolledCard:
         slow: what is read when its turn comes.
         limit_celsius: the nearest temperature limit, for the headroom; ``None``: a quantity
             gives the headroom, or nobody knows it.
+        rare: what is read when its turn comes, seldom.
     """
 
     def __init__(
@@ -59,10 +60,12 @@ class PolledCard:
         fast: Iterable[Quantity],
         slow: Iterable[Quantity],
         limit_celsius: float | None,
+        rare: Iterable[Quantity] = (),
     ) -> None:
         self.gpu = gpu
         self._fast = list(fast)
         self._slow = list(slow)
+        self._rare = list(rare)
         self._limit_celsius = limit_celsius
         self._values: dict[str, Any] = {}
         self._gives: dict[str, frozenset[str]] = {}
@@ -74,8 +77,10 @@ class PolledCard:
         """A call that does not work and why; empty when all do."""
         return next((f"{call}: {error}" for call, error in self._failing.items()), "")
 
-    def poll(self, at: float, *, slow: bool) -> tuple[Reading | None, list[GpuReadFailed]]:
-        """Read the fast quantities, and the slow ones if it is their turn.
+    def poll(
+        self, at: float, *, slow: bool, rare: bool = False
+    ) -> tuple[Reading | None, list[GpuReadFailed]]:
+        """Read the fast quantities, and the slow and the rare ones if it is their turn.
 
         Returns:
             The reading, ``None`` if the card did not answer; and the failures that are new.
@@ -85,7 +90,7 @@ class PolledCard:
                 return None, []
             self._lost_at = at
         failures: list[GpuReadFailed] = []
-        quantities = [*self._fast, *self._slow] if slow else list(self._fast)
+        quantities = [*self._fast, *(self._slow * slow), *(self._rare * rare)]
         self._values.pop(COUNTERS, None)
         answered = False
         for quantity in quantities:
@@ -117,7 +122,7 @@ class PolledCard:
         return Reading(GpuSample(gpu=self.gpu, **values), counters)
 
     def _drop(self, quantity: Quantity) -> None:
-        for quantities in (self._fast, self._slow):
+        for quantities in (self._fast, self._slow, self._rare):
             if quantity in quantities:
                 quantities.remove(quantity)
 

@@ -10,20 +10,19 @@ One thread reads all cards: concurrent calls would only queue at the driver's lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import CardLost, NotOffered, PolledCard, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_info import read_info
-from gpu_dash.gpu.nvml_quantities import fast_quantities, slow_quantities
-from gpu_dash.gpu.xid_watch import XidWatch
+from gpu_dash.gpu.nvml_quantities import fast_quantities, rare_quantities, slow_quantities
+from gpu_dash.gpu.slow_turns import SlowTurns
+from gpu_dash.gpu.xid_watch import OnXid, XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
-from gpu_dash.model.events import Finding, GpuReadFailed
+from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo
 
-SLOW_INTERVAL_S = 1.0
+RARE_INTERVAL_S = 5.0
 SILENT_S = 1.0
 """When no card at all has answered for this long, the source is gone."""
 
@@ -32,19 +31,21 @@ class NvmlBackend:
     """All NVIDIA cards of this host.
 
     Args:
-        on_finding: called with each XID, from a thread of its own.
+        on_xid: called with each XID, from a thread of its own.
         clock: gives the moments of the readings.
     """
 
     source = "nvml"
     detail = ""
+    event_sources: tuple[str, ...] = ()
 
-    def __init__(self, on_finding: Callable[[Finding], None], clock: Clock | None = None) -> None:
-        self._on_finding = on_finding
+    def __init__(self, on_xid: OnXid, clock: Clock | None = None) -> None:
+        self._on_xid = on_xid
         self._clock = clock or SystemClock()
         self._infos: list[GpuInfo] = []
         self._cards: list[PolledCard] = []
-        self._slow_due: dict[int, float] = {}
+        self._turns = SlowTurns(())
+        self._rare_turns = SlowTurns(())
         self._failed_to_open: list[GpuReadFailed] = []
         self._answered_at = 0.0
 
@@ -67,15 +68,19 @@ class NvmlBackend:
             raise GpuSourceError(f"NVML does not count its cards: {error}") from error
         if count == 0:
             raise SourceAbsent("NVML works and finds no card; see `lspci | grep -i nvidia`")
-        watch = XidWatch(driver, self._on_finding, self._clock)
+        watch = XidWatch(driver, self._on_xid, self._clock)
         for gpu in range(count):
             self._open_card(driver, watch, gpu)
         if not self._cards:
             first = self._failed_to_open[0]
             raise GpuSourceError(f"none of the host's {count} cards opens: {first.error}")
         self._answered_at = self._clock.monotonic()
-        self._stagger_slow_readings(self._answered_at)
+        gpus = [card.gpu for card in self._cards]
+        self._turns = SlowTurns(gpus)
+        self._rare_turns = SlowTurns(gpus, RARE_INTERVAL_S)
         watch.start()
+        if watch.is_live:
+            self.event_sources = ("nvml",)
 
     def sweep(self) -> Sweep:
         """Read every card.
@@ -87,7 +92,11 @@ class NvmlBackend:
         readings = []
         failures, self._failed_to_open = self._failed_to_open, []
         for card in self._cards:
-            reading, new_failures = card.poll(at, slow=self._slow_is_due(card.gpu, at))
+            reading, new_failures = card.poll(
+                at,
+                slow=self._turns.is_due(card.gpu, at),
+                rare=self._rare_turns.is_due(card.gpu, at),
+            )
             failures += new_failures
             if reading is not None:
                 readings.append(reading)
@@ -122,19 +131,7 @@ class NvmlBackend:
                 fast_quantities(driver, handle),
                 slow_quantities(driver, handle, has_limits=limit is not None),
                 limit,
+                rare_quantities(driver, handle),
             )
         )
         watch.add(handle, gpu)
-
-    def _stagger_slow_readings(self, now: float) -> None:
-        """Let all be due now, and from then on spread over the second."""
-        for place, card in enumerate(self._cards):
-            earlier = SLOW_INTERVAL_S * (1 - place / len(self._cards))
-            self._slow_due[card.gpu] = now - earlier
-
-    def _slow_is_due(self, gpu: int, at: float) -> bool:
-        due = self._slow_due[gpu]
-        if at < due:
-            return False
-        self._slow_due[gpu] = max(due + SLOW_INTERVAL_S, at)
-        return True

@@ -43,7 +43,12 @@ _WHAT_TO_DO = {
 }
 _ABSENT = ("LIBRARY_NOT_FOUND", "DRIVER_NOT_LOADED")
 _GONE = ("UNINITIALIZED", "DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH")
+_NOT_FOUND = "NOT_FOUND"
 _NOT_OFFERED = ("NOT_SUPPORTED", "FUNCTION_NOT_FOUND", "ARGUMENT_VERSION_MISMATCH")
+
+
+class NothingNew(ReadFailed):
+    """The driver has no sample since the moment that was named."""
 
 
 class NvmlDriver:
@@ -59,7 +64,7 @@ class NvmlDriver:
         self._names: dict[str, str] = {}
         self._codes = {
             getattr(self.nvml, f"NVML_ERROR_{name}"): name
-            for name in (*_WHAT_TO_DO, *_NOT_OFFERED)
+            for name in (*_WHAT_TO_DO, *_NOT_OFFERED, _NOT_FOUND)
             if hasattr(self.nvml, f"NVML_ERROR_{name}")
         }
         try:
@@ -118,6 +123,8 @@ class NvmlDriver:
             return NotOffered(name)
         if code in _GONE:
             return GpuSourceError(f"NVML no longer answers: {self.explain(error)}")
+        if code == _NOT_FOUND:
+            return NothingNew(self.explain(error))
         if code == "GPU_IS_LOST":
             return CardLost(self.explain(error))
         return ReadFailed(self.explain(error))

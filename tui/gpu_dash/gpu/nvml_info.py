@@ -38,6 +38,7 @@ def read_info(driver: NvmlDriver, handle: Any, gpu: int) -> GpuInfo:
         sm_clock_max_mhz=card.ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
         memory_clock_max_mhz=card.ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_MEM),
         memory_total_bytes=None if memory is None else memory.total,
+        mig_uuids=card.mig_uuids(),
     )
 
 
@@ -60,6 +61,19 @@ class _Once:
             return self._driver.call(name, self._handle, *arguments)
         except (NotOffered, ReadFailed):
             return None
+
+    def mig_uuids(self) -> tuple[str, ...]:
+        """Of the MIG devices that exist; their numbers may have gaps."""
+        mode = self.ask("nvmlDeviceGetMigMode")
+        if mode is None or not mode[0]:
+            return ()
+        uuids = []
+        for number in range(self.ask("nvmlDeviceGetMaxMigDeviceCount") or 0):
+            device = self.ask("nvmlDeviceGetMigDeviceHandleByIndex", number)
+            uuid = None if device is None else _Once(self._driver, device).ask("nvmlDeviceGetUUID")
+            if uuid:
+                uuids.append(strip_controls(uuid))
+        return tuple(uuids)
 
     def limit(self, which: int) -> float | None:
         celsius: float | None = self.ask("nvmlDeviceGetTemperatureThreshold", which)

@@ -8,6 +8,8 @@ from typing import Any
 from gpu_dash.gpu.backend import ThrottleCounters
 from gpu_dash.gpu.card import COUNTERS, NotOffered, Quantity
 from gpu_dash.gpu.nvml_driver import NvmlDriver, known
+from gpu_dash.gpu.nvml_fields import Field, read_fields
+from gpu_dash.gpu.nvml_series import ByteCounters, PowerPeak
 from gpu_dash.gpu.reasons import throttle_reasons
 
 NO_SENSOR_CELSIUS = 255
@@ -19,7 +21,6 @@ _MEMORY_TEMPERATURE = 82
 _SW_THERMAL = 269
 _HW_THERMAL = 270
 _HW_POWER_BRAKE = 271
-_VALUE_OF_TYPE = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 def fast_quantities(driver: NvmlDriver, handle: Any) -> list[Quantity]:
@@ -55,7 +56,10 @@ def slow_quantities(driver: NvmlDriver, handle: Any, *, has_limits: bool) -> lis
 
     def utilization() -> Mapping[str, Any]:
         rates = driver.call("nvmlDeviceGetUtilizationRates", handle)
-        return {"utilization_percent": known(rates.gpu)}
+        return {
+            "utilization_percent": known(rates.gpu),
+            "memory_utilization_percent": known(rates.memory),
+        }
 
     quantities = [
         Quantity("nvmlDeviceGetUtilizationRates", utilization),
@@ -64,10 +68,32 @@ def slow_quantities(driver: NvmlDriver, handle: Any, *, has_limits: bool) -> lis
         number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", scale=1000),
         number("energy_joules", "nvmlDeviceGetTotalEnergyConsumption", scale=1000),
         Quantity("nvmlDeviceGetFieldValues", _Fields(driver, handle)),
+        Quantity("nvmlDeviceGetFieldValues (bytes)", ByteCounters(driver, handle)),
+        Quantity("nvmlDeviceGetSamples", PowerPeak(driver, handle)),
     ]
     if not has_limits:
-        quantities.append(number("headroom_celsius", "nvmlDeviceGetMarginTemperature"))
+        quantities.append(Quantity("nvmlDeviceGetMarginTemperature", _Margin(driver, handle)))
     return quantities
+
+
+def rare_quantities(driver: NvmlDriver, handle: Any) -> list[Quantity]:
+    """Calls whose values hardly move. A fan's takes a tenth of a millisecond and more."""
+    nvml = driver.nvml
+    number = _number_of(driver, handle)
+
+    def errors(field: str, kind: int) -> Quantity:
+        call = "nvmlDeviceGetTotalEccErrors"
+
+        def read() -> Mapping[str, Any]:
+            return {field: driver.call(call, handle, kind, nvml.NVML_VOLATILE_ECC)}
+
+        return Quantity(f"{call} ({field})", read)
+
+    return [
+        number("fan_percent", "nvmlDeviceGetFanSpeed"),
+        errors("ecc_corrected", nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
+        errors("ecc_uncorrected", nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
+    ]
 
 
 def _number_of(driver: NvmlDriver, handle: Any) -> Callable[..., Quantity]:
@@ -78,6 +104,19 @@ def _number_of(driver: NvmlDriver, handle: Any) -> Callable[..., Quantity]:
         return Quantity(call, read)
 
     return quantity
+
+
+class _Margin:
+    """Degrees to the nearest limit, as the driver says. Some H100s say a negative number at rest,
+    which is no margin."""
+
+    def __init__(self, driver: NvmlDriver, handle: Any) -> None:
+        self._driver = driver
+        self._handle = handle
+
+    def __call__(self) -> Mapping[str, Any]:
+        margin = self._driver.number("nvmlDeviceGetMarginTemperature", self._handle)
+        return {"headroom_celsius": None if margin is None or margin < 0 else margin}
 
 
 class _MemoryInfo:
@@ -109,7 +148,7 @@ class _Fields:
     def __init__(self, driver: NvmlDriver, handle: Any) -> None:
         self._driver = driver
         self._handle = handle
-        self._fields = [
+        self._fields: list[Field] = [
             _MEMORY_TEMPERATURE,
             _SW_POWER_CAP,
             _SW_THERMAL,
@@ -119,7 +158,7 @@ class _Fields:
         ]
 
     def __call__(self) -> Mapping[str, Any]:
-        values = self._read()
+        values = read_fields(self._driver, self._handle, self._fields)
         if _SW_THERMAL in values or _HW_THERMAL in values:
             values.pop(_THERMAL, None)
             if _THERMAL in self._fields:
@@ -136,19 +175,3 @@ class _Fields:
                 hw_power_brake_s=counted.get(_HW_POWER_BRAKE),
             ),
         }
-
-    def _read(self) -> dict[int, float]:
-        if not self._fields:
-            raise NotOffered("nvmlDeviceGetFieldValues")
-        answers = self._driver.call("nvmlDeviceGetFieldValues", self._handle, self._fields)
-        values: dict[int, float] = {}
-        for answer in answers:
-            try:
-                self._driver.check_field(answer.nvmlReturn, f"field {answer.fieldId}")
-            except NotOffered:
-                self._fields.remove(answer.fieldId)
-                continue
-            value = known(getattr(answer.value, _VALUE_OF_TYPE[answer.valueType]))
-            if value is not None:
-                values[answer.fieldId] = value
-        return values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache
 
 SW_POWER_CAP = "sw_power_cap"
@@ -41,3 +43,32 @@ def throttle_reasons(bits: int) -> tuple[str, ...]:
         if name not in _NO_THROTTLING:
             reasons.append(name)
     return tuple(reasons)
+
+
+_SPELLINGS = {
+    "idle": "gpu_idle",
+    "applications_clocks_setting": "applications_clocks",
+    "hw_thermal_slowdown": HW_THERMAL,
+    "sw_thermal_slowdown": SW_THERMAL,
+    "hw_power_brake_slowdown": HW_POWER_BRAKE,
+    "display_clock_setting": "display_clock",
+    "display_clocks_setting": "display_clock",
+}
+
+
+def throttle_reasons_named(active: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The reasons that ``nvidia-smi`` names in words, in any of its spellings.
+
+    Returns:
+        All of them by the names used here, and those that are throttling.
+    """
+    names = []
+    for words in active:
+        name = re.sub(r"^clocks_(event|throttle)_reasons?[_.]", "", words.lower().replace(" ", "_"))
+        names.append(_SPELLINGS.get(name, name))
+    return tuple(names), tuple(name for name in names if name not in _NO_THROTTLING)
+
+
+def all_reasons(bits: int) -> tuple[str, ...]:
+    """Names of all reasons, those that are no throttling too."""
+    return tuple(_NAMES.get(1 << at, f"0x{1 << at:x}") for at in range(64) if bits >> at & 1)

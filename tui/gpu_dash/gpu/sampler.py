@@ -19,6 +19,8 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from gpu_dash.gpu.backend import GpuBackend, MovableSource, SourceAbsent
+from gpu_dash.gpu.hardware_events import HardwareEvents
+from gpu_dash.gpu.kernel_watch import KernelWatch
 from gpu_dash.gpu.protocol import (
     EXIT_NO_SOURCE,
     EXIT_SOURCE_LOST,
@@ -27,10 +29,11 @@ from gpu_dash.gpu.protocol import (
     GpuEvent,
     SetSimulatedUrl,
 )
+from gpu_dash.gpu.sources import make_backend
 from gpu_dash.gpu.sweeps import Sweeps
 from gpu_dash.model.clock import SystemClock
 from gpu_dash.model.errors import AgentError, GpuSourceError
-from gpu_dash.model.events import Finding, GpuSourceChanged
+from gpu_dash.model.events import GpuSourceChanged
 from gpu_dash.model.frames import FrameDecoder, write_frame
 from gpu_dash.model.gpu import GpuSourceState
 
@@ -68,11 +71,13 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     source: str = arguments.source
     backend: GpuBackend | None = None
     try:
-        backend = _backend(arguments, emit)
+        events = HardwareEvents(emit)
+        backend = make_backend(source, arguments.sim_url, arguments.sim_cards, events.xid)
         if not once:
             threading.Thread(target=_obey, args=(backend,), daemon=True).start()
         backend.open()
-        _sweep(Sweeps(backend, emit), once=once)
+        heard = backend.event_sources if once else _listen(backend, events)
+        _sweep(Sweeps(backend, emit, heard), once=once)
     except GpuSourceError as error:
         unwanted = isinstance(error, SourceAbsent) and source in ("auto", "none")
         emit(
@@ -87,29 +92,17 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     return 0
 
 
-def _backend(arguments: argparse.Namespace, on_finding: Callable[[Finding], None]) -> GpuBackend:
-    """The back end for a source that a person named.
+def _listen(backend: GpuBackend, events: HardwareEvents) -> tuple[str, ...]:
+    """Listen to the kernel too, where there are real cards.
 
-    Raises:
-        SourceAbsent: no source was wanted.
-        GpuSourceError: the source is not built.
+    Returns:
+        All sources that are live.
     """
-    # each back end is imported only where it runs
-    source = arguments.source
-    if source == "none":
-        raise SourceAbsent("no GPU readings were asked for")
-    if source == "amd":
-        raise GpuSourceError(
-            "this version does not read AMD cards yet; it reads NVIDIA (`nvml`) and simulated "
-            "(`sim`) ones, and works without (`none`)"
-        )
-    if source == "sim":
-        from gpu_dash.gpu.simulated import SimulatedBackend
-
-        return SimulatedBackend(arguments.sim_url, cards=arguments.sim_cards)
-    from gpu_dash.gpu.nvml import NvmlBackend
-
-    return NvmlBackend(on_finding)
+    if backend.source == "sim":
+        return ()
+    events.know(backend.gpus)
+    kernel = KernelWatch(events.kernel).start()
+    return (*backend.event_sources, *([kernel] if kernel else []))
 
 
 def _sweep(sweeps: Sweeps, *, once: bool) -> None:

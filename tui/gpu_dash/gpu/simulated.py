@@ -80,6 +80,7 @@ class SimulatedBackend:
     """
 
     source = "sim"
+    event_sources: tuple[str, ...] = ()
 
     def __init__(
         self, url: str | None, clock: Clock | None = None, cards: int = SIMULATED_CARDS

@@ -17,9 +17,16 @@ class Sweeps:
     Args:
         backend: opened.
         emit: called with each event, in order; first the source's state.
+        event_sources: where faults of the cards are heard.
     """
 
-    def __init__(self, backend: GpuBackend, emit: Callable[[GpuEvent], None]) -> None:
+    def __init__(
+        self,
+        backend: GpuBackend,
+        emit: Callable[[GpuEvent], None],
+        event_sources: tuple[str, ...] = (),
+    ) -> None:
+        self._event_sources = event_sources
         self._backend = backend
         self._emit = emit
         self._announced: tuple[tuple[GpuInfo, ...], str] | None = None
@@ -65,5 +72,6 @@ class Sweeps:
                 state=GpuSourceState.LIVE,
                 detail=detail,
                 gpus=gpus,
+                event_sources=self._event_sources,
             )
         )

@@ -77,6 +77,11 @@ _XIDS = {
 _UNKNOWN = Xid(Severity.ERROR, "no meaning known here", "this code in NVIDIA's XID catalogue")
 
 
+def xid_severity(code: int) -> Severity:
+    """How bad a code is for those who use the card."""
+    return _XIDS.get(code, _UNKNOWN).severity
+
+
 def xid_finding(at: float, gpu: int | None, code: int) -> Finding:
     """An XID as a finding.
 

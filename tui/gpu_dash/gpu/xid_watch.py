@@ -14,12 +14,13 @@ from typing import Any
 
 from gpu_dash.gpu.card import NotOffered, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
-from gpu_dash.gpu.xid import xid_finding
 from gpu_dash.model.clock import Clock
-from gpu_dash.model.events import Finding
 
 WAIT_MS = 1000
 PAUSE_AFTER_ERROR_S = 1.0
+
+OnXid = Callable[[float, int | None, int], None]
+"""Takes the moment, the card (``None``: the driver does not say which) and the code."""
 
 
 class XidWatch:
@@ -27,15 +28,13 @@ class XidWatch:
 
     Args:
         driver: the opened driver.
-        on_finding: called from the watch's thread.
+        on_xid: called from the watch's thread with the moment, the card and the code.
         clock: gives the moment of each XID.
     """
 
-    def __init__(
-        self, driver: NvmlDriver, on_finding: Callable[[Finding], None], clock: Clock
-    ) -> None:
+    def __init__(self, driver: NvmlDriver, on_xid: OnXid, clock: Clock) -> None:
         self._driver = driver
-        self._on_finding = on_finding
+        self._on_xid = on_xid
         self._clock = clock
         self._gpu_at: dict[int, int] = {}
         self._event_set: Any = None
@@ -61,9 +60,14 @@ class XidWatch:
             return
         self._gpu_at[_address(handle)] = gpu
 
+    @property
+    def is_live(self) -> bool:
+        """Whether any card offers XIDs."""
+        return bool(self._gpu_at)
+
     def start(self) -> None:
         """Wait in a thread that ends with the process."""
-        if self._gpu_at:
+        if self.is_live:
             threading.Thread(target=self._run, name="xid watch", daemon=True).start()
 
     def _run(self) -> None:
@@ -80,7 +84,7 @@ class XidWatch:
                 time.sleep(PAUSE_AFTER_ERROR_S)
                 continue
             gpu = self._gpu_at.get(_address(event.device))
-            self._on_finding(xid_finding(self._clock.monotonic(), gpu, int(event.eventData)))
+            self._on_xid(self._clock.monotonic(), gpu, int(event.eventData))
 
 
 def _address(handle: Any) -> int:

@@ -62,6 +62,8 @@ class GpuSourceChanged(_Fact, frozen=True, kw_only=True):
     detail: str = ""
     """In words, with what to do, when the state is not ``live``."""
     gpus: tuple[GpuInfo, ...] = ()
+    event_sources: tuple[str, ...] = ()
+    """Where XIDs and resets are heard: ``nvml``, ``/dev/kmsg``, ``journal``."""
 
 
 class GpuSamples(_Fact, frozen=True, kw_only=True):

@@ -38,6 +38,8 @@ class GpuInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sm_clock_max_mhz: float | None = None
     memory_clock_max_mhz: float | None = None
     memory_total_bytes: int | None = None
+    mig_uuids: tuple[str, ...] = ()
+    """MIG devices that the card is split into. Such a card tells no utilisation."""
 
     @property
     def nearest_limit_celsius(self) -> float | None:
@@ -80,9 +82,15 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """NVIDIA: the core. AMD: edge, or junction where there is no edge."""
     hotspot_temperature_celsius: float | None = None
     memory_temperature_celsius: float | None = None
+    hbm_temperatures_celsius: tuple[float, ...] | None = None
+    """Of each memory stack, where a card tells them apart."""
     headroom_celsius: float | None = None
     """Degrees to the nearest of the card's limits."""
     power_watts: float | None = None
+    """NVIDIA: averaged over a second from Ampere on. AMD: average or momentary, as the chip has
+    it; ``None`` for the second die of a card, whose first die answers for both."""
+    power_peak_watts: float | None = None
+    """The highest since the reading before, from the driver's own record of 50 a second."""
     power_limit_watts: float | None = None
     """The limit in force (enforced), which can differ from the one that was set."""
     energy_joules: float | None = None
@@ -90,6 +98,20 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     utilization_percent: float | None = None
+    """``None`` on a card in MIG mode, which does not tell it."""
+    memory_utilization_percent: float | None = None
+    """Share of time in which memory was read or written."""
+    fan_percent: float | None = None
+    """What the fan is asked for; may pass 100. ``None`` on cards without one."""
+    pcie_tx_bytes: int | None = None
+    """A counter that may wrap; only differences mean anything."""
+    pcie_rx_bytes: int | None = None
+    nvlink_tx_bytes: int | None = None
+    """Sum over the links since the driver was loaded."""
+    nvlink_rx_bytes: int | None = None
+    ecc_corrected: int | None = None
+    """Memory errors since the driver was loaded."""
+    ecc_uncorrected: int | None = None
     memory_used_bytes: int | None = None
     memory_total_bytes: int | None = None
     throttle_reasons: tuple[str, ...] = ()

@@ -33,6 +33,16 @@ GPU = (
     "throttle_reasons",
     "throttle_thermal_s",
     "throttle_power_s",
+    "power_peak_watts",
+    "memory_utilization_percent",
+    "fan_percent",
+    "pcie_tx_bytes",
+    "pcie_rx_bytes",
+    "nvlink_tx_bytes",
+    "nvlink_rx_bytes",
+    "ecc_corrected",
+    "ecc_uncorrected",
+    "hbm_temperatures_celsius",
 )
 
 REQUESTS = (
@@ -156,6 +166,7 @@ TEXT = frozenset(
         "first_check",
         "data",
         "throttle_reasons",
+        "hbm_temperatures_celsius",
     }
 )
 """Columns that hold words; all others hold a number, or ``true`` and ``false``."""

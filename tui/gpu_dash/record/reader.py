@@ -228,7 +228,14 @@ class SessionReader:
 
 def _sample_fields(record: Record) -> Record:
     reasons = record.get("throttle_reasons") or ""
-    return {**record, "throttle_reasons": [name for name in reasons.split("+") if name]}
+    stacks = record.get("hbm_temperatures_celsius")
+    return {
+        **record,
+        "throttle_reasons": [name for name in reasons.split("+") if name],
+        "hbm_temperatures_celsius": [value_of(cell) for cell in stacks.split("+")]
+        if stacks
+        else None,
+    }
 
 
 def _extreme(sample: GpuSample, record: Record) -> GpuSample:

@@ -74,6 +74,16 @@ def gpu_row(
         text_cell("+".join(extremes.throttle_reasons)),
         number_cell(sample.throttle_thermal_s, _FINE),
         number_cell(sample.throttle_power_s, _FINE),
+        number_cell(sample.power_peak_watts),
+        number_cell(sample.memory_utilization_percent),
+        number_cell(sample.fan_percent),
+        number_cell(sample.pcie_tx_bytes),
+        number_cell(sample.pcie_rx_bytes),
+        number_cell(sample.nvlink_tx_bytes),
+        number_cell(sample.nvlink_rx_bytes),
+        number_cell(sample.ecc_corrected),
+        number_cell(sample.ecc_uncorrected),
+        text_cell("+".join(map(number_cell, sample.hbm_temperatures_celsius or ()))),
     ]
 
 

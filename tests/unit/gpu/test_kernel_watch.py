@@ -1,0 +1,75 @@
+"""Which kernel log is listened to, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from gpu_dash.gpu.kernel_event import KernelEvent
+from gpu_dash.gpu.kernel_watch import KernelWatch
+
+LINE = "NVRM: Xid (PCI:0000:9b:00): 48, pid=1"
+WAIT_S = 10.0
+
+
+class Heard:
+    """Collects what a watch tells."""
+
+    def __init__(self) -> None:
+        self.events: list[KernelEvent] = []
+        self.arrived = threading.Event()
+
+    def __call__(self, at: float, event: KernelEvent) -> None:
+        self.events.append(event)
+        self.arrived.set()
+
+
+def only_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    programs = folder / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    return programs
+
+
+def test_nothing_to_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_programs(monkeypatch, tmp_path)
+    assert KernelWatch(Heard(), kmsg=tmp_path / "absent").start() == ""
+
+
+def test_a_device_that_cannot_be_sought_is_not_the_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_programs(monkeypatch, tmp_path)
+    pipe = tmp_path / "kmsg"
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    try:
+        assert KernelWatch(Heard(), kmsg=pipe).start() == ""
+    finally:
+        os.close(writer)
+
+
+def test_the_journal_is_the_second_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = tmp_path / "go on"
+    os.mkfifo(go_on)
+    journal = only_programs(monkeypatch, tmp_path) / "journalctl"
+    journal.write_text(f'#!/bin/sh\nread go < "{go_on}"\necho "{LINE}"\n')
+    journal.chmod(0o755)
+    heard = Heard()
+    assert KernelWatch(heard, kmsg=tmp_path / "absent").start() == "journal"
+    go_on.write_text("\n")
+    assert heard.arrived.wait(WAIT_S)
+    (event,) = heard.events
+    assert (event.xid, event.pci_bus_id) == (48, "0000:9b:00.0")
+
+
+def test_a_journal_that_ends_at_once_is_not_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = only_programs(monkeypatch, tmp_path) / "journalctl"
+    journal.write_text("#!/bin/sh\nexit 1\n")
+    journal.chmod(0o755)
+    assert KernelWatch(Heard(), kmsg=tmp_path / "absent").start() == ""

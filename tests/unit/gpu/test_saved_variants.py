@@ -1,0 +1,180 @@
+"""Shapes and spellings of saved outputs that the real cases do not hold."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import msgspec
+import pytest
+
+from gpu_dash.gpu.saved.reading import read_saved
+
+CONCISE = """\
+WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status
+==================================== ROCm System Management Interface ====================
+Device  Node  IDs              Temp        Power     Partitions          SCLK    MCLK    Fan  \
+Perf  PwrCap  VRAM%  GPU%
+\x1b[3m              (DID,     GUID)  (Junction)  (Socket)  (Mem, Compute, ID)          \x1b[0m
+==========================================================================================
+0       2     0x74a1,   10931  48.0°C      135.0W    NPS1, DPX, 0        124Mhz  900Mhz  0%   \
+auto  750.0W  0%     7%
+1       3     N/A,      6834   N/A         N/A       N/A, N/A, 1         N/A     N/A     0%   \
+n/a   N/A     0%     N/A
+"""
+FRAMED = """\
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:18:00.0 Off |                    0 |
+| N/A   34C    P0            120W /  700W |   72034MiB /  81559MiB |     27%      Default |
+|   1  NVIDIA H100 80GB HBM3          On  |   00000000:2A:00.0 Off |                    0 |
+| N/A   ERR!   ERR!            N/A /  N/A |      0MiB /  81559MiB |     N/A      Default |
+"""
+TWO_DIES = {
+    "card0": {"Device ID": "0x740c", "Average Graphics Package Power (W)": "89.0"},
+    "card1": {
+        "Device ID": "0x740c",
+        "Average Graphics Package Power (W)": "N/A (Secondary die)",
+        "Temperature (Sensor edge) (C)": "33.0",
+    },
+    "card2": {"GPU ID": "0x740c", "Average Graphics Package Power (W)": "0.0"},
+}
+MONITOR_JSON = [
+    {
+        "gpu": 3,
+        "power_usage": {"value": 130, "unit": "W"},
+        "hotspot_temperature": {"value": 40, "unit": "C"},
+        "gfx": {"value": 5, "unit": "%"},
+        "vram_used": {"value": 283, "unit": "MB"},
+        "mem_clock": "N/A",
+    }
+]
+OLD_QUERY = """\
+index, name, temperature.gpu, utilization.gpu [%], power.draw [W], clocks_throttle_reasons.active
+0, Tesla K80, 30, [Not Supported], [Unknown Error], 0x0000000000000024
+1, Tesla K80, 255, 3 %, 50.1 W, 0x0000000000000200
+"""
+ROCM_CSV = """\
+device,Temperature (Sensor edge) (C),Average Graphics Package Power (W),GPU use (%)
+card0,49.0,35.0,2
+card1,N/A,N/A (Secondary die),0
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            CONCISE,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 48,
+                    "hotspot_temperature_celsius": 48,
+                    "power_watts": 135,
+                    "power_limit_watts": 750,
+                    "sm_clock_mhz": 124,
+                    "memory_clock_mhz": 900,
+                    "fan_percent": 0,
+                    "utilization_percent": 7,
+                },
+                {"gpu": 1, "fan_percent": 0},
+            ],
+            id="concise rocm-smi, a partition without values",
+        ),
+        pytest.param(
+            FRAMED,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 34,
+                    "power_watts": 120,
+                    "power_limit_watts": 700,
+                    "memory_used_bytes": 72034 * 2**20,
+                    "memory_total_bytes": 81559 * 2**20,
+                    "utilization_percent": 27,
+                },
+                {"gpu": 1, "memory_used_bytes": 0, "memory_total_bytes": 81559 * 2**20},
+            ],
+            id="framed nvidia-smi",
+        ),
+        pytest.param(
+            json.dumps(TWO_DIES),
+            [
+                {"gpu": 0, "power_watts": 89},
+                {"gpu": 1, "temperature_celsius": 33},
+                {"gpu": 2},
+            ],
+            id="second die",
+        ),
+        pytest.param(
+            json.dumps(MONITOR_JSON),
+            [
+                {
+                    "gpu": 3,
+                    "temperature_celsius": 40,
+                    "hotspot_temperature_celsius": 40,
+                    "power_watts": 130,
+                    "utilization_percent": 5,
+                    "memory_used_bytes": 283 * 2**20,
+                }
+            ],
+            id="amd-smi monitor JSON",
+        ),
+        pytest.param(
+            OLD_QUERY,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 30,
+                    "throttle_reasons": ("sw_power_cap", "sw_thermal"),
+                },
+                {
+                    "gpu": 1,
+                    "utilization_percent": 3,
+                    "power_watts": 50.1,
+                    "throttle_reasons": ("0x200",),
+                },
+            ],
+            id="old names, a dead sensor, a bit without a name",
+        ),
+        pytest.param(
+            ROCM_CSV,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 49,
+                    "power_watts": 35,
+                    "utilization_percent": 2,
+                },
+                {"gpu": 1, "utilization_percent": 0},
+            ],
+            id="rocm-smi CSV",
+        ),
+    ],
+)
+def test_cards_of(text: str, expected: list[dict[str, Any]]) -> None:
+    samples = [card.sample for card in read_saved(text).cards]
+    got = [{k: v for k, v in msgspec.to_builtins(s).items() if v is not None} for s in samples]
+    assert got == expected
+
+
+@pytest.mark.parametrize(("hotspot", "reasons"), [(41, ()), (97, ("hw_thermal",))])
+def test_a_lone_hotspot_bit_is_believed_only_when_it_is_hot(
+    hotspot: int, reasons: tuple[str, ...]
+) -> None:
+    table = bytearray(struct.pack("<HBB", 120, 1, 3) + b"\xff" * 108 + struct.pack("<Q", 1 << 36))
+    struct.pack_into("<H", table, 6, hotspot)
+    (card,) = read_saved(f"card0/device/gpu_metrics.hex:{table.hex()}").cards
+    assert card.sample.throttle_reasons == reasons
+
+
+def test_a_table_of_an_unknown_revision_is_declined_by_name() -> None:
+    table = struct.pack("<HBB", 200, 1, 9).ljust(200, b"\0").hex()
+    (card,) = read_saved(f"device/gpu_metrics.hex:{table}\ndevice/gpu_busy_percent:4").cards
+    assert card.sample.utilization_percent == 4
+    assert "v1_9 is not known" in card.other_facts["gpu_metrics_declined"]
+
+
+@pytest.mark.parametrize("text", ["", "hello\nworld", "{}", "[]", "a,b\n1,2", "GPU is fine"])
+def test_nothing_is_invented(text: str) -> None:
+    assert read_saved(text).is_empty

@@ -1,0 +1,89 @@
+"""AMD cards through the files of the amdgpu driver in sysfs.
+
+The driver's files are the one source that has everything: AMD's Python binding knows no
+temperature, no clock and no throttle in any version, and its libraries abort on some chips. What
+a chip does not have, the driver gives no file for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_dash.gpu.amd_card import AmdCard, find_cards
+from gpu_dash.gpu.backend import SourceAbsent, Sweep
+from gpu_dash.gpu.slow_turns import SlowTurns
+from gpu_dash.model.clock import Clock, SystemClock
+from gpu_dash.model.errors import GpuSourceError
+from gpu_dash.model.gpu import GpuInfo
+
+SYSFS = Path("/sys")
+SILENT_S = 1.0
+"""When no card at all has answered for this long, the source is gone."""
+
+
+class AmdBackend:
+    """All AMD cards of this host.
+
+    Args:
+        root: where sysfs is mounted.
+        clock: gives the moments of the readings.
+    """
+
+    source = "amd"
+    event_sources: tuple[str, ...] = ()
+
+    def __init__(self, root: Path = SYSFS, clock: Clock | None = None) -> None:
+        self._root = root
+        self._clock = clock or SystemClock()
+        self._cards: list[AmdCard] = []
+        self._turns = SlowTurns(())
+        self._answered_at = 0.0
+
+    @property
+    def gpus(self) -> tuple[GpuInfo, ...]:
+        """The cards, in the order of their PCI addresses, as AMD's tools count."""
+        return tuple(card.info for card in self._cards)
+
+    @property
+    def detail(self) -> str:
+        """What a card says in a form that is not known here."""
+        return "; ".join(
+            f"GPU {card.info.gpu}: {card.declined}" for card in self._cards if card.declined
+        )
+
+    def open(self) -> None:
+        """Find the cards.
+
+        Raises:
+            SourceAbsent: there is no card of AMD's with its driver.
+        """
+        folders = find_cards(self._root)
+        if not folders:
+            raise SourceAbsent(
+                f"no AMD card with the amdgpu driver under {self._root}/class/drm "
+                "(docker: `--device /dev/kfd --device /dev/dri`; see `lsmod | grep amdgpu`)"
+            )
+        self._cards = [AmdCard(gpu, folder) for gpu, folder in enumerate(folders)]
+        self._answered_at = self._clock.monotonic()
+        self._turns = SlowTurns(card.info.gpu for card in self._cards)
+
+    def sweep(self) -> Sweep:
+        """Read every card.
+
+        Raises:
+            GpuSourceError: no card has answered for a while.
+        """
+        at = self._clock.monotonic()
+        readings, failures = [], []
+        for card in self._cards:
+            reading, new = card.poll(at, slow=self._turns.is_due(card.info.gpu, at))
+            failures += new
+            if reading is not None:
+                readings.append(reading)
+        if readings:
+            self._answered_at = at
+        elif at - self._answered_at >= SILENT_S:
+            raise GpuSourceError(
+                f"no AMD card answers any more: {self._cards[0].failure}; was amdgpu unloaded?"
+            )
+        return Sweep(at, tuple(readings), tuple(failures))

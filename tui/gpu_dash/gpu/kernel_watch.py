@@ -1,0 +1,123 @@
+"""Listens to the kernel's log for GPU events, where this account may read it.
+
+``/dev/kmsg`` first, then the journal. Both give only what is new: an old XID of last week is no
+news of this session.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from gpu_dash.gpu.kernel_event import KernelEvent
+from gpu_dash.gpu.kernel_log import KernelLogReader
+from gpu_dash.model.clock import Clock, SystemClock
+
+KMSG = Path("/dev/kmsg")
+JOURNAL = ("journalctl", "--dmesg", "--follow", "--lines=0", "--output=cat", "--quiet")
+_RECORD_BYTES = 8192
+JOURNAL_PROOF_S = 0.3
+"""A journal that this account may not read makes the command end at once."""
+
+
+class KernelWatch:
+    """Reads the kernel's log in a thread that ends with the process.
+
+    Args:
+        on_event: called from that thread with the moment and the event.
+        clock: gives the moments.
+        kmsg: the kernel's log device.
+    """
+
+    def __init__(
+        self,
+        on_event: Callable[[float, KernelEvent], None],
+        clock: Clock | None = None,
+        kmsg: Path = KMSG,
+    ) -> None:
+        self._on_event = on_event
+        self._clock = clock or SystemClock()
+        self._kmsg = kmsg
+
+    def start(self) -> str:
+        """Begin to listen.
+
+        Returns:
+            Which source is live: the device, ``journal``, or empty where neither can be read.
+        """
+        device = self._open_device()
+        if device is not None:
+            self._in_thread(lambda: self._read(_records(device)))
+            return str(self._kmsg)
+        journal = _open_journal()
+        if journal is not None:
+            self._in_thread(lambda: self._read(_lines_of(journal)))
+            return "journal"
+        return ""
+
+    def _open_device(self) -> int | None:
+        try:
+            device = os.open(self._kmsg, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            os.lseek(device, 0, os.SEEK_END)
+        except OSError:
+            os.close(device)
+            return None
+        return device
+
+    def _in_thread(self, listen: Callable[[], None]) -> None:
+        threading.Thread(target=listen, name="kernel log", daemon=True).start()
+
+    def _read(self, lines: Iterable[str]) -> None:
+        reader = KernelLogReader()
+        for line in lines:
+            for event in reader.read(line):
+                self._on_event(self._clock.monotonic(), event)
+
+
+def _records(device: int) -> Iterable[str]:
+    """Messages of ``/dev/kmsg``: one a read, ``priority,sequence,time,flags;message``."""
+    while True:
+        try:
+            record = os.read(device, _RECORD_BYTES)
+        except BrokenPipeError:
+            continue  # overwritten before it was read; the next read goes on behind it
+        except OSError:
+            return
+        if not record:
+            return
+        _, _, message = record.decode("utf-8", "replace").partition(";")
+        yield message.partition("\n")[0]
+
+
+def _lines_of(process: subprocess.Popen[str]) -> Iterable[str]:
+    """What a command writes until it ends. The journal's ends when nobody reads it any more."""
+    with process:
+        yield from process.stdout or ()
+
+
+def _open_journal() -> subprocess.Popen[str] | None:
+    """The journal's kernel messages; ``None`` where there are none for this account."""
+    if shutil.which(JOURNAL[0]) is None:
+        return None
+    process = subprocess.Popen(
+        JOURNAL,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+    )
+    try:
+        process.wait(JOURNAL_PROOF_S)
+    except subprocess.TimeoutExpired:
+        return process
+    if process.stdout is not None:
+        process.stdout.close()
+    return None
