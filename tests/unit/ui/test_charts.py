@@ -277,6 +277,30 @@ def test_without_data_there_are_words_and_no_zero() -> None:
     assert beside[:2] == ["tok/s", "no data yet"]
 
 
+def test_data_that_left_the_window_are_not_said_to_be_missing() -> None:
+    tick = ev.LoadTick(at=10.0, in_flight=1, interval_s=0.5, output_tokens=50, ttft_p50_s=0.03)
+    old = (began(), source(1), samples(10.0, 60.0), tick)
+
+    beside = [row.text[-15:].strip() for row in charts(view_of(*old, now=900.0), height=40)]
+
+    for title in ("tok/s", "TTFT s", "power W, all"):
+        assert beside[beside.index(title) + 1] == "none in view"
+
+
+def test_equal_clocks_have_a_scale_of_round_numbers() -> None:
+    view = view_of(
+        began(),
+        source(1),
+        *(ev.GpuSamples(at=float(at), samples=(gpu_sample(0, sm_clock_mhz=1980.0),))
+          for at in range(30)),
+    )  # fmt: skip
+
+    labels = [row.text[:5].strip() for row in charts(view, height=40)]
+
+    assert "1.5k" in labels
+    assert "1.75k" not in labels
+
+
 def test_a_value_that_stays_away_is_no_longer_said() -> None:
     events: list[ev.Event] = [
         began(),

@@ -204,6 +204,20 @@ def test_no_source_says_why_in_words() -> None:
     assert "no NVIDIA driver" in table(view)[0].text
 
 
+def test_a_long_reason_takes_the_free_rows() -> None:
+    why = "no NVIDIA driver: libnvidia-ml.so.1 is not there; no AMD driver either, so install one"
+    view = view_of(
+        ev.GpuSourceChanged(at=1.0, source="none", state=GpuSourceState.NONE, detail=why)
+    )
+
+    wrapped = gpu_rows(view, 60, 2, 1, titles=True)
+    cut = gpu_rows(view, 60, 1, 1, titles=True)
+
+    assert " ".join(" ".join(row.text for row in wrapped).split()) == f"GPU none {why}"
+    assert [row.width for row in (*wrapped, *cut)] == [60, 60, 60]
+    assert cut[0].text.rstrip().endswith("…")
+
+
 def test_values_that_a_card_does_not_offer_are_dashes() -> None:
     sample = gpu_sample(
         0, temperature_celsius=None, headroom_celsius=None, power_watts=None,

@@ -51,7 +51,7 @@ def header(view: View, width: int = 120) -> str:
         (server(ServerState.STOPPED, 100.0), "STOPPED 12s"),
         (
             server(ServerState.FAILED, 100.0, exit_code=1, detail="exit code 1: out of memory"),
-            "FAILED 12s  exit 1  exit code 1: out of memory",
+            "FAILED 12s  out of memory  exit code 1",
         ),
         (
             server(ServerState.UNREACHABLE, 100.0, detail="/health: connection refused"),
@@ -76,6 +76,23 @@ def header(view: View, width: int = 120) -> str:
 )
 def test_the_state_is_a_word_with_its_age(event: ev.ServerChanged, words: str) -> None:
     assert words in header(view_of(event, now=112.0))
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        (
+            "exit code 1: (EngineCore pid=16405) ERROR 11-30 22:33:29 [multiproc_executor.py:315] "
+            "Worker proc VllmWorker-2 died unexpectedly (exit code: -9)",
+            "Worker proc VllmWorker-2 died unexpectedly (exit code: -9)  exit code 1",
+        ),
+        ("ended by signal 9 (SIGKILL): killed", "FAILED 12s  killed  ended by signal 9 (SIGKILL)"),
+        ("ended by signal 9 (SIGKILL)", "FAILED 12s  ended by signal 9 (SIGKILL)  "),
+        ("no answer: exit code 7: of another", "FAILED 12s  no answer: exit code 7: of another"),
+    ],
+)
+def test_a_failure_begins_with_its_cause_and_has_its_ending_once(detail: str, words: str) -> None:
+    assert words in header(view_of(server(ServerState.FAILED, 100.0, detail=detail), now=112.0))
 
 
 def test_no_server_says_what_to_do() -> None:
@@ -213,6 +230,41 @@ def test_ttft_is_that_of_the_last_step_and_says_so() -> None:
     row = load_rows(view_of(ev.StepEnded(at=9.0, result=result)), 120, 2)[1]
 
     assert "TTFT p50 120 ms p99 1.34 s (step at 4)" in row.text
+
+
+def test_until_a_step_has_ended_the_newest_ttft_is_shown_as_live() -> None:
+    first_tokens = ev.LoadTick(
+        at=104.0, in_flight=1, interval_s=0.5, output_tokens=9, ttft_p50_s=0.029
+    )
+    events = (load(LoadState.RUNNING), first_tokens, tick(105.0))
+
+    for width in (80, 120):
+        assert "TTFT p50 29 ms (live)" in load_rows(view_of(*events, now=106.0), width, 2)[1].text
+    assert "TTFT –" in load_rows(view_of(*events, now=130.0), 120, 2)[1].text
+
+
+@pytest.mark.parametrize(
+    ("concurrencies", "words"),
+    [
+        ((1, 4, 8), "load IDLE  the ramp has ended, best 400 tok/s at 4 concurrent"),
+        ((6, 1, 4, 8), "load IDLE  the ramp has ended, best 600 tok/s at 6 concurrent"),
+        ((1, 4), "load IDLE  steps ended: 2, best 400 tok/s at 4 concurrent"),
+        ((), "load IDLE    "),
+    ],
+)
+def test_after_the_load_its_best_step_is_told(concurrencies: tuple[int, ...], words: str) -> None:
+    rates = {1: 100.0, 4: 400.0, 6: 600.0, 8: 300.0}
+    results = [
+        StepResult(
+            step=n, concurrency=c, time_s=1.0, duration_s=9.0, elapsed_s=9.0,
+            output_tokens_per_s=rates[c],
+        )
+        for n, c in enumerate(concurrencies)
+    ]  # fmt: skip
+    idle = load(LoadState.IDLE, concurrency=0, mode=LoadMode.NONE)
+    view = view_of(*(ev.StepEnded(at=9.0, result=result) for result in results), idle)
+
+    assert words in load_rows(view, 80, 2)[0].text
 
 
 def test_failed_requests_are_an_alarm() -> None:

@@ -166,3 +166,9 @@ def test_the_key_bar_of_a_replay() -> None:
 
     assert text.startswith("space pause  ←→ 10 s")
     assert "ramp" not in text
+
+
+def test_the_presets_are_named_where_there_is_room() -> None:
+    assert "1…9 1…256" in key_bar(loaded(8), None, 100).text
+    assert "1…9" not in key_bar(loaded(8), None, 80).text
+    assert "1…9" not in key_bar(view_of(), None, 200).text

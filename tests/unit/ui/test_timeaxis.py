@@ -51,3 +51,12 @@ def test_ticks_are_round_seconds_of_the_session_and_do_not_touch() -> None:
     assert [moment for _, moment in ticks] == [90.0, 120.0, 150.0, 180.0]
     assert all(b - a >= 12 for (a, _), (b, _) in pairwise(ticks))
     assert all(axis.cell(1000.0 + moment) == cell for cell, moment in ticks)
+
+
+def test_no_time_before_the_session_is_written() -> None:
+    """Readings of the cards can be older than the session."""
+    axis = TimeAxis.around(1005.0, 120.0, 60, origin=1000.0, earliest=985.0)
+
+    assert axis.start < 1000.0
+    assert [moment for _, moment in axis.ticks()] == [0.0, 30.0, 60.0, 90.0]
+    assert axis.span_text() == "to 1:40"

@@ -11,6 +11,8 @@ from gpu_dash.ui.feed import Access, Link, LinkState, PlayState
 
 STALE_S = 3.0
 """A reading older than this is shown grey, with its age."""
+BETWEEN_FIRST_TOKENS_S = 15.0
+"""At a low concurrency first tokens are far apart without anything being wrong."""
 
 _RATE_POINTS = 2
 
@@ -81,6 +83,16 @@ class View:
         if self.store.tick is None or seconds <= 0:
             return None
         return sum(point.output_tokens for point in points) / seconds
+
+    @property
+    def live_ttft_s(self) -> float | None:
+        """The newest median time to first token; ``None`` when it is too old to be called live."""
+        for point in reversed(self.store.load_history):
+            if self.is_lost or self.now - point.at > BETWEEN_FIRST_TOKENS_S:
+                break
+            if point.ttft_s is not None:
+                return point.ttft_s
+        return None
 
     @property
     def server_tokens_per_s(self) -> float | None:

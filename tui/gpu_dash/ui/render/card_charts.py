@@ -55,7 +55,7 @@ TEMPERATURE = Quantity(
 SM_CLOCK = Quantity(
     title="SM MHz",
     unit="",
-    grid=250.0,
+    grid=500.0,
     of_point=lambda point: point.sm_clock_mhz,
     of_sample=lambda sample: sample.sm_clock_mhz,
     high_is_bad=False,
@@ -168,6 +168,9 @@ class PowerPlot:
     def chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
         tracks = view.store.gpu_tracks()
         lines = self._series.on(axis, tracks)
+        was_there = any(
+            point.power_watts is not None for track in tracks for point in track.history[:1]
+        )
         watts = [total(column) for column in zip(*lines.values(), strict=True)]
         peak = highest(watts)
         scale = Scale.from_zero(peak)
@@ -180,7 +183,10 @@ class PowerPlot:
             scale=scale,
             labels=("", "") if peak is None else (short(scale.high), "0"),
             layers=[Layer(axis.width, height, Role.PLAIN).line(watts, scale)],
-            beside=[[("power W, all", Role.DIM)], *now_and_peak(now, peak, count, Role.PLAIN)],
+            beside=[
+                [("power W, all", Role.DIM)],
+                *now_and_peak(now, peak, count, Role.PLAIN, was_there=was_there),
+            ],
         )
 
 

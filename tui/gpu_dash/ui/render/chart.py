@@ -78,11 +78,24 @@ def drawn(
 
 
 def now_and_peak(
-    now: float | None, peak: float | None, text: Callable[[float | None], str], role: Role
+    now: float | None,
+    peak: float | None,
+    text: Callable[[float | None], str],
+    role: Role,
+    *,
+    was_there: bool,
 ) -> list[list[Run]]:
-    """What is now, and the highest on the axis; words where there are no data."""
+    """What is now, and the highest on the axis; words where there are no data.
+
+    Args:
+        now: the newest value, if it is fresh.
+        peak: the highest on the axis; ``None`` when no data are on it.
+        text: writes a value.
+        role: of what is now.
+        was_there: there were data, on the axis or before it.
+    """
     if peak is None:
-        return [[("no data yet", Role.DIM)]]
+        return [[("none in view" if was_there else "no data yet", Role.DIM)]]
     return [
         [(text(now), role if now is not None else Role.DIM)],
         [(f"peak {text(peak)}", Role.DIM)],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from gpu_dash.agent.store import GpuTrack
 from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
 from gpu_dash.ui.render.format import ago, duration
 from gpu_dash.ui.render.gpu_columns import WORD_MIN, Column, Reading, columns_for
 from gpu_dash.ui.render.layout import CARD_GAP
-from gpu_dash.ui.render.row import Role, Row, Run
+from gpu_dash.ui.render.row import ELLIPSIS, Role, Row, Run, clean
 from gpu_dash.ui.view import View
 
 ALARM_WORDS = {
@@ -16,8 +18,7 @@ ALARM_WORDS = {
     ThrottleKind.SLOWDOWN: "SLOWED",
 }
 _CAP_REASON = "sw_power_cap"
-
-
+_UNDER_WHY = " " * 4
 _WHY_MIN = 5
 """Cells from which a part of the duration and the reasons says something."""
 
@@ -135,7 +136,15 @@ def _nothing_to_show(view: View, width: int, height: int) -> list[Row]:
     store = view.store
     if store.gpu_state is GpuSourceState.STARTING:
         row = Row([("GPU ", Role.STRONG), ("waiting for the first reading", Role.DIM)])
-    else:
-        why = store.gpu_detail or "no usable source of GPU readings on this host"
-        row = Row([("GPU ", Role.STRONG), (f"{store.gpu_state} ", Role.WARN), (why, Role.PLAIN)])
-    return [row.fit(width), *(Row().fit(width) for _ in range(height - 1))]
+        return [row.fit(width)]
+    why = store.gpu_detail or "no usable source of GPU readings on this host"
+    first, *more = wrap(
+        clean(f"GPU {store.gpu_state} {why}"),
+        width,
+        subsequent_indent=_UNDER_WHY,
+        max_lines=height,
+        placeholder=f" {ELLIPSIS}",
+    )
+    row = Row([("GPU ", Role.STRONG), (f"{store.gpu_state} ", Role.WARN)])
+    row.add(first[row.width :])
+    return [line.fit(width) for line in (row, *(Row([(text, Role.PLAIN)]) for text in more))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpu_dash.model.commands import Command
 from gpu_dash.ui.load_keys import (
+    PRESETS,
     control_offer,
     launch_offer,
     load_offer,
@@ -14,6 +15,8 @@ from gpu_dash.ui.view import View
 
 Hint = tuple[str, str]
 _GAP = 2
+_WIDE = 100
+"""Cells from which the presets are named."""
 
 
 def key_bar(view: View, launch: Command | None, width: int) -> Row:
@@ -21,7 +24,7 @@ def key_bar(view: View, launch: Command | None, width: int) -> Row:
     always: list[Hint] = [("?", "keys"), ("q", "leave")]
     row = Row()
     room = width - sum(_size(hint) for hint in always)
-    for hint in _hints(view, launch):
+    for hint in _hints(view, launch, wide=width >= _WIDE):
         if row.width + _size(hint) <= room:
             _add(row, hint)
     for hint in always:
@@ -29,7 +32,7 @@ def key_bar(view: View, launch: Command | None, width: int) -> Row:
     return row.fit(width)
 
 
-def _hints(view: View, launch: Command | None) -> list[Hint]:
+def _hints(view: View, launch: Command | None, *, wide: bool) -> list[Hint]:
     if view.play is not None:
         play = "pause" if view.play.playing else "play"
         return [("space", play), ("←→", "10 s"), ("⇧←→", "60 s"), ("<>", "speed"),
@@ -39,6 +42,8 @@ def _hints(view: View, launch: Command | None) -> list[Hint]:
         offer = load_offer(key, view)
         if offer.command is not None:
             hints.append((key, offer.label))
+    if wide and any(load_offer(key, view).command is not None for key in PRESETS):
+        hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}"))
     for key, offer in (
         ("c", control_offer(view)),
         ("l", launch_offer(view, launch)),

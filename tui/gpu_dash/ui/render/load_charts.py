@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from gpu_dash.agent.store import LoadPoint, ServerPoint
 from gpu_dash.model.offered import highest
 from gpu_dash.ui.render.braille import Layer
@@ -11,12 +9,10 @@ from gpu_dash.ui.render.chart import Chart, now_and_peak
 from gpu_dash.ui.render.format import count, latency, short
 from gpu_dash.ui.render.row import Role
 from gpu_dash.ui.render.scale import Scale
-from gpu_dash.ui.render.series import Gather, P, Series
+from gpu_dash.ui.render.series import Gather, Series
 from gpu_dash.ui.render.timeaxis import TimeAxis
-from gpu_dash.ui.view import STALE_S, View
+from gpu_dash.ui.view import BETWEEN_FIRST_TOKENS_S, View
 
-_BETWEEN_FIRST_TOKENS_S = 15.0
-"""At a low concurrency first tokens are far apart without anything being wrong."""
 _NO_LABELS = ("", "")
 
 
@@ -33,7 +29,9 @@ class ThroughputPlot:
         store = view.store
         title = "tok/s"
         values = self._ours.on(axis, store.load_history)
-        now = _newest(view, store.load_history, lambda _: view.output_tokens_per_s, STALE_S)
+        history = store.load_history
+        is_live = bool(history) and not view.is_stale(history[-1].at)
+        now = view.output_tokens_per_s if is_live else None
         if not any(values):
             generated = self._server.on(axis, store.server_history)
             if any(generated):
@@ -45,7 +43,10 @@ class ThroughputPlot:
             scale=scale,
             labels=_NO_LABELS if peak is None else (short(scale.high), "0"),
             layers=[Layer(axis.width, height, Role.GOOD).line(values, scale)],
-            beside=[[(title, Role.DIM)], *now_and_peak(now, peak, count, Role.GOOD)],
+            beside=[
+                [(title, Role.DIM)],
+                *now_and_peak(now, peak, count, Role.GOOD, was_there=bool(history)),
+            ],
         )
 
 
@@ -54,7 +55,7 @@ class FirstTokenPlot:
 
     def __init__(self) -> None:
         self._series: Series[LoadPoint] = Series(
-            lambda point: point.ttft_s, Gather.HIGHEST, gap_s=_BETWEEN_FIRST_TOKENS_S
+            lambda point: point.ttft_s, Gather.HIGHEST, gap_s=BETWEEN_FIRST_TOKENS_S
         )
 
     def chart(self, view: View, axis: TimeAxis, height: int) -> Chart:
@@ -62,24 +63,14 @@ class FirstTokenPlot:
         values = self._series.on(axis, history)
         peak = highest(values)
         scale = Scale.from_zero(peak)
-        now = _newest(view, history, lambda point: point.ttft_s, _BETWEEN_FIRST_TOKENS_S)
+        was_there = any(point.ttft_s is not None for point in history)
         unit, factor = ("ms", 1000.0) if scale.high < 1 else ("s", 1.0)
         return Chart(
             scale=scale,
             labels=_NO_LABELS if peak is None else (short(scale.high * factor), "0"),
             layers=[Layer(axis.width, height, Role.ACCENT).line(values, scale)],
-            beside=[[(f"TTFT {unit}", Role.DIM)], *now_and_peak(now, peak, latency, Role.ACCENT)],
+            beside=[
+                [(f"TTFT {unit}", Role.DIM)],
+                *now_and_peak(view.live_ttft_s, peak, latency, Role.ACCENT, was_there=was_there),
+            ],
         )
-
-
-def _newest(
-    view: View, points: Sequence[P], value: Callable[[P], float | None], fresh_s: float
-) -> float | None:
-    """The newest value, unless it is too old to be called one."""
-    for point in reversed(points):
-        if view.is_lost or view.now - point.at > fresh_s:
-            break
-        newest = value(point)
-        if newest is not None:
-            return newest
-    return None

@@ -45,6 +45,8 @@ def _where(view: View) -> list[Run]:
     load = view.store.load
     if load is None:
         return []
+    if load.state is LoadState.IDLE:
+        return [*_came_to(view.store.steps, load), *_detail(load)]
     runs: list[Run] = []
     if load.state is LoadState.DRAINING:
         runs += [_GAP, ("the last requests end", Role.DIM)]
@@ -56,9 +58,24 @@ def _where(view: View) -> list[Run]:
         runs += [_GAP, *_warmup(view, load)]
     elif load.state is LoadState.RUNNING:
         runs += [_GAP, *_window(view, load)]
-    if load.detail:
-        runs += [_GAP, (load.detail, Role.DIM)]
-    return runs
+    return [*runs, *_detail(load)]
+
+
+def _detail(load: LoadChanged) -> list[Run]:
+    return [_GAP, (load.detail, Role.DIM)] if load.detail else []
+
+
+def _came_to(steps: list[StepResult], load: LoadChanged) -> list[Run]:
+    """What the steps that ended came to, once no load runs."""
+    best = max(steps, key=lambda step: step.output_tokens_per_s, default=None)
+    if best is None:
+        return []
+    ramp = load.plan.ramp if load.plan is not None else ()
+    is_ramp = bool(ramp) and tuple(step.concurrency for step in steps[-len(ramp) :]) == ramp
+    what = "the ramp has ended" if is_ramp else f"steps ended: {len(steps)}"
+    at = "" if best.concurrency is None else f" at {best.concurrency} concurrent"
+    rate = f"{count(best.output_tokens_per_s)} tok/s"
+    return [_GAP, (what, Role.PLAIN), (", best ", Role.DIM), (rate, Role.STRONG), (at, Role.PLAIN)]
 
 
 def ramp_place(load: LoadChanged) -> int | str:
@@ -89,7 +106,7 @@ def _window(view: View, load: LoadChanged) -> list[Run]:
 
 def _brings(view: View, *, short: bool) -> list[Run]:
     store = view.store
-    runs: list[Run] = [*_throughput(view), _GAP, *_first_token(store.steps, short=short)]
+    runs: list[Run] = [*_throughput(view), _GAP, *_first_token(view, short=short)]
     failed = store.requests_failed
     runs += [_GAP, (f"ok {count(store.requests_ok)}", Role.PLAIN), (" ", Role.PLAIN),
              (f"failed {count(failed)}", Role.ALARM if failed else Role.DIM)]  # fmt: skip
@@ -117,10 +134,14 @@ def _throughput(view: View) -> list[Run]:
     return [("– tok/s", Role.DIM)]
 
 
-def _first_token(steps: list[StepResult], *, short: bool) -> list[Run]:
-    """TTFT of the last step that ended."""
+def _first_token(view: View, *, short: bool) -> list[Run]:
+    """TTFT of the last step that ended; until there is one, the newest median."""
+    steps = view.store.steps
     if not steps:
-        return [("TTFT –", Role.DIM)]
+        live = view.live_ttft_s
+        if live is None:
+            return [("TTFT –", Role.DIM)]
+        return [(f"TTFT p50 {latency(live)}", Role.PLAIN), (" (live)", Role.DIM)]
     last = steps[-1]
     text = f"TTFT p50 {latency(last.ttft_p50_s)} p99 {latency(last.ttft_p99_s)}"
     of = f" (×{last.concurrency})" if short else f" (step at {last.concurrency})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.ui.feed import LinkState
 from gpu_dash.ui.render.bars import bar
+from gpu_dash.ui.render.failure import failure_of
 from gpu_dash.ui.render.format import ago, duration, percent
 from gpu_dash.ui.render.row import Role, Row, Run
 from gpu_dash.ui.view import View
@@ -56,8 +57,9 @@ def _told(view: View, *, short: bool) -> list[Run]:
     if status.state is ServerState.STARTING:
         return [_GAP, *_stage(view)]
     if status.state in (ServerState.FAILED, ServerState.UNREACHABLE):
-        code = f"exit {status.exit_code}  " if status.exit_code is not None else ""
-        return [_GAP, (code, Role.STRONG), (status.detail, Role.PLAIN)]
+        failure = failure_of(status)
+        parts = [(failure.cause, Role.STRONG), (failure.ending, Role.PLAIN)]
+        return [run for part in parts if part[0] for run in (_GAP, part)]
     if status.state is ServerState.NONE:
         offer = "l launches one" if view.can_launch else "start gpu-dash with a profile or a URL"
         return [_GAP, (offer, Role.DIM)]

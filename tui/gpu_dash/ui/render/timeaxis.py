@@ -67,17 +67,18 @@ class TimeAxis:
         return int((moment - self.start) / self.window_s * self.width // 1)
 
     def span_text(self) -> str:
-        """From edge to edge, for where labels have no room: ``0:30–2:30``."""
+        """From edge to edge, for where labels have no room: ``0:30–2:30``; ``to 1:50`` when it
+        begins before the session."""
         first = self.start - self.origin
-        return f"{clock(first)}–{clock(first + self.window_s)}"
+        end = clock(first + self.window_s)
+        return f"to {end}" if first < 0 else f"{clock(first)}–{end}"
 
     def ticks(self) -> list[tuple[int, float]]:
-        """Where labels stand: column of cells, seconds since the origin."""
+        """Where labels stand: column of cells, seconds since the origin; none before it."""
         wanted = self.window_s * _CELLS_PER_LABEL / self.width
         step = next((tick for tick in _TICKS_S if tick >= wanted), _TICKS_S[-1])
-        first = -(-(self.start - self.origin) // step) * step
+        moment = max(0.0, -(-(self.start - self.origin) // step) * step)
         ticks = []
-        moment = first
         while (cell := self.cell(self.origin + moment)) < self.width:
             ticks.append((cell, moment))
             moment += step
