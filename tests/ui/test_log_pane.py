@@ -138,6 +138,27 @@ async def test_search_marks_goes_on_and_filters() -> None:
         assert "only" not in await title(screen)
 
 
+async def test_without_a_title_the_filter_is_said_for_a_moment() -> None:
+    feed = ScriptedFeed(began(), lines(1, 10), *crash(11.0, 11))
+    async with dashboard(feed, (80, 20)) as screen:
+        assert not await title(screen)
+        await screen.press("f")
+        assert "log: only findings (2)" in await screen.text()
+        await screen.press("f", "f")
+        assert "log: all lines (12)" in await screen.text()
+
+
+async def test_a_key_that_finds_no_other_match_says_so() -> None:
+    async with dashboard(ScriptedFeed(began(), lines(1, 10))) as screen:
+        await screen.press("n")
+        assert "nothing is searched yet" in await screen.text()
+        await screen.press("slash", *"number 7", "enter", "n")
+        assert "no match of “number 7” above this line" in await screen.text()
+        await screen.press("N")
+        assert "no match of “number 7” below this line" in await screen.text()
+        assert (await screen.row("› ")).strip() == "›  line number 7"
+
+
 async def test_a_search_without_a_match_says_so() -> None:
     async with dashboard(ScriptedFeed(began(), lines(1, 10))) as screen:
         await screen.press("slash", *"absent", "enter")

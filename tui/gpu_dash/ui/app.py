@@ -31,7 +31,7 @@ from gpu_dash.ui.load_keys import (
 from gpu_dash.ui.log_book import checks_of, kind_of, text_of
 from gpu_dash.ui.render.key_bar import key_bar
 from gpu_dash.ui.render.layout import Zoom
-from gpu_dash.ui.render.log_rows import entry_rows
+from gpu_dash.ui.render.log_rows import entry_rows, filter_words
 from gpu_dash.ui.render.timeaxis import WINDOWS_S
 from gpu_dash.ui.run import Left, LeftBy
 from gpu_dash.ui.screens.popup import Popup
@@ -274,6 +274,9 @@ class DashboardApp(App[None]):
     def action_filter(self) -> None:
         """The next filter of the log."""
         self._pane.next_filter()
+        if not self._pane.has_title:
+            book = self._pane.book
+            self.say(f"log: {filter_words(book)} ({book.count:,})")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
         """Whether a key's action is taken here, or the key goes where the focus is.
@@ -302,7 +305,11 @@ class DashboardApp(App[None]):
 
     def action_match(self, step: int) -> None:
         """The next match; the log grows downwards, so the next is the one above."""
-        self._pane.go_to_match(step)
+        text = self._pane.book.text
+        if not text:
+            self.say("nothing is searched yet: / asks for a text")
+        elif not self._pane.go_to_match(step):
+            self.say(f"no match of “{text}” {'above' if step < 0 else 'below'} this line")
 
     def action_log_move(self, lines: int) -> None:
         """Up or down in the log."""

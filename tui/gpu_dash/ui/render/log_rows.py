@@ -79,8 +79,7 @@ def log_title(book: LogBook, *, follows: bool, left: int, below: int, width: int
     """What the pane shows and whether it follows."""
     row = Row([("─ log ", Role.DIM)])
     if book.filter is not LogFilter.ALL:
-        text = f" “{book.text}”" if book.filter is LogFilter.TEXT else ""
-        row.add(f"only {book.filter}{text} ", Role.WARN)
+        row.add(f"{filter_words(book)} ", Role.WARN)
     if book.text and book.filter is not LogFilter.TEXT:
         row.add(f"/{book.text} ", Role.ACCENT)
     row.add(f"{book.count:,} lines ", Role.DIM)
@@ -93,6 +92,13 @@ def log_title(book: LogBook, *, follows: bool, left: int, below: int, width: int
     if row.width < width:
         row.add("─" * (width - row.width), Role.DIM)
     return row.fit(width)
+
+
+def filter_words(book: LogBook) -> str:
+    """Which entries the pane shows."""
+    if book.filter is LogFilter.ALL:
+        return "all lines"
+    return f"only {book.filter}" + (f" “{book.text}”" if book.filter is LogFilter.TEXT else "")
 
 
 def entry_rows(text: str, checks: list[str], width: int) -> list[Row]:

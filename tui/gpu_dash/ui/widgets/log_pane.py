@@ -84,11 +84,16 @@ class LogPane(Painted):
         if found is not None:
             self._put_cursor(found, center=True)
 
-    def go_to_match(self, step: int) -> None:
-        """Go to the next entry with the searched text, or the one before."""
+    def go_to_match(self, step: int) -> bool:
+        """Go to the next entry with the searched text, or the one before.
+
+        Returns:
+            whether there is one.
+        """
         found = self.book.find(self._cursor_index() + step, step)
         if found is not None:
             self._put_cursor(found, center=True)
+        return found is not None
 
     def open_entry(self) -> None:
         """Show the entry under the cursor in full."""
@@ -124,9 +129,14 @@ class LogPane(Painted):
 
     # -- drawing -------------------------------------------------------------------------------
 
+    @property
+    def has_title(self) -> bool:
+        """Whether there is a row that says what is shown."""
+        return self.size.height >= _TITLE_FROM
+
     def _visible(self) -> int:
         height = self.size.height
-        return height - 1 if height >= _TITLE_FROM else height
+        return height - 1 if self.has_title else height
 
     def _cursor_index(self) -> int:
         if self._follows:
