@@ -329,6 +329,16 @@ def test_the_newest_finding_has_a_sign_a_kind_an_age_and_a_first_check() -> None
     ]
 
 
+def test_of_a_log_line_only_the_message_is_told() -> None:
+    line = "(EngineCore pid=16405) ERROR 11-30 22:33:29 [core.py:1512] RuntimeError: no"
+
+    of_log = view_of(finding(5.0, "engine_dead", message=line, line=7))
+    of_server = view_of(finding(5.0, "server_exit", message=line))
+
+    assert notice(of_log)[0] == "✗ engine_dead 0s ago  RuntimeError: no"
+    assert notice(of_server)[0] == f"✗ server_exit 0s ago  {line}"
+
+
 def test_a_crash_is_told_by_its_cause_not_by_its_echo() -> None:
     view = view_of(
         finding(10.0, "nccl_timeout"),

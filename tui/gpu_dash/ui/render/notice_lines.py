@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_dash.agent.store import Store
+from gpu_dash.logs.grammar import parse
 from gpu_dash.model.events import Finding
 from gpu_dash.model.log import Severity
 from gpu_dash.ui.render.format import ago, duration
@@ -64,7 +65,7 @@ def newest_of(store: Store) -> Said | None:
                 severity=finding.severity,
                 word=finding.kind,
                 subject=finding.subject,
-                text=finding.message,
+                text=_told(finding),
                 first_check=finding.first_check,
             )
         )
@@ -75,6 +76,13 @@ def newest_of(store: Store) -> Said | None:
     if throttle is not None:
         said.append(throttle)
     return max(said, key=lambda item: item.at, default=None)
+
+
+def _told(finding: Finding) -> str:
+    """What a finding says; of a line of the log only the message, since its head takes the room."""
+    if finding.line is None:
+        return finding.message
+    return parse(finding.message).message.strip() or finding.message
 
 
 def telling(findings: list[Finding]) -> Finding:
