@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from gpu_dash.gpu.child import sampler_command
+from gpu_dash.gpu.identity import visible_gpus
 from gpu_dash.gpu.protocol import GpuEvent
 from gpu_dash.model.events import (
     Finding,
@@ -259,12 +260,17 @@ def test_what_the_driver_records_and_counts_by_itself(nvml_scene: NvmlScene) -> 
     assert not [event for event in events if isinstance(event, GpuReadFailed)]
 
 
-def test_a_card_in_mig_mode_tells_no_utilisation(nvml_scene: NvmlScene) -> None:
-    nvml_scene.write("gpus 1\n*.err.nvmlDeviceGetUtilizationRates NOT_SUPPORTED")
+def test_a_card_in_mig_mode_names_its_parts_and_no_utilisation(nvml_scene: NvmlScene) -> None:
+    nvml_scene.write("gpus 2\n*.util 50\n1.mig 2")
     _, events = once(nvml_scene)
-    (sample,) = samples_of(events).values()
-    assert sample.utilization_percent is None
-    assert sample.memory_used_bytes is not None
+    whole, split = samples_of(events).values()
+    assert (whole.utilization_percent, split.utilization_percent) == (50, None)
+    assert split.memory_used_bytes is not None
+    (source,) = (event for event in events if isinstance(event, GpuSourceChanged))
+    assert source.gpus[0].mig_uuids == ()
+    parts = source.gpus[1].mig_uuids
+    assert len(set(parts)) == 2
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": f"{parts[1]},0"}, source.gpus) == (1, 0)
 
 
 def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:

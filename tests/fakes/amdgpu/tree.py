@@ -113,7 +113,7 @@ class AmdFiles:
             "gpu_busy_percent": 0, "mem_busy_percent": 0,
             "mem_info_vram_total": chip.vram_bytes, "mem_info_vram_used": 10854400,
             "revision": "0x00", "subsystem_device": "0x0c34", "subsystem_vendor": "0x1002",
-            "power1_cap": chip.power_cap_watts * 1_000_000,
+            "power1_cap": 0 if second_die else chip.power_cap_watts * 1_000_000,
             "power1_cap_default": chip.power_cap_watts * 1_000_000,
             "power1_cap_max": chip.power_cap_watts * 1_000_000, "power1_cap_min": 0,
             chip.power_file: 0 if second_die else 42_000_000,

@@ -19,6 +19,7 @@ enum {
     UNINITIALIZED = 1,
     INVALID_ARGUMENT = 2,
     NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
     INSUFFICIENT_SIZE = 7,
     TIMEOUT = 10,
     VERSION_MISMATCH = 25, /* of an argument's struct */
@@ -26,6 +27,8 @@ enum {
 
 typedef const char *device_t;
 static const char devices[MAX_CARDS]; /* the handle of card i is &devices[i] */
+enum { MIG_PLACES = 7 };
+static const char mig_devices[MAX_CARDS * MIG_PLACES]; /* likewise, card by card */
 static atomic_int initialized;
 
 /* -- what every call begins with ------------------------------------------------------------ */
@@ -154,10 +157,36 @@ answer_t nvmlDeviceGetName(device_t device, char *out, uint32_t size) {
 }
 
 answer_t nvmlDeviceGetUUID(device_t device, char *out, uint32_t size) {
-    ENTER_CARD(device);
     char uuid[64];
+    ptrdiff_t mig = device - mig_devices;
+    if (mig >= 0 && mig < (ptrdiff_t)sizeof mig_devices) {
+        snprintf(uuid, sizeof uuid, "MIG-fa4e0000-0000-5000-8000-%012x", (unsigned)mig);
+        return give_text(uuid, out, size);
+    }
+    ENTER_CARD(device);
     snprintf(uuid, sizeof uuid, "GPU-fa4e0000-0000-4000-8000-%012x", index);
     return give_text(uuid, out, size);
+}
+
+answer_t nvmlDeviceGetMigMode(device_t device, uint32_t *current, uint32_t *pending) {
+    ENTER_CARD(device);
+    if (VALUE(mig) < 0) return NOT_SUPPORTED;
+    *current = *pending = VALUE(mig) > 0;
+    return SUCCESS;
+}
+
+answer_t nvmlDeviceGetMaxMigDeviceCount(device_t device, uint32_t *out) {
+    ENTER_CARD(device);
+    *out = MIG_PLACES;
+    return SUCCESS;
+}
+
+/* Every other place is empty, as where devices were destroyed. */
+answer_t nvmlDeviceGetMigDeviceHandleByIndex(device_t device, uint32_t place, device_t *out) {
+    ENTER_CARD(device);
+    if (place % 2 || place / 2 >= VALUE(mig)) return NOT_FOUND;
+    *out = &mig_devices[index * MIG_PLACES + (int)place];
+    return SUCCESS;
 }
 
 struct pci_info {
@@ -253,6 +282,7 @@ struct utilization {
 
 answer_t nvmlDeviceGetUtilizationRates(device_t device, struct utilization *out) {
     ENTER_CARD(device);
+    if (VALUE(mig) > 0) return NOT_SUPPORTED;
     answer_t answer = give_u32(VALUE(mem_util), &out->memory);
     return answer ? answer : give_u32(VALUE(util), &out->gpu);
 }

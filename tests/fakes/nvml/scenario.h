@@ -47,6 +47,7 @@
     X(nvlink_tx_kib, 0)                \
     X(nvlink_rx_kib, 0)                \
     X(fan, -1)                         \
+    X(mig, 0)                          \
     X(ecc_corrected, 0)                \
     X(ecc_uncorrected, 0)
 

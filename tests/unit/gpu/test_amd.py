@@ -76,6 +76,7 @@ def test_the_second_die_has_no_power_of_its_own(tree: AmdTree, backend: AmdBacke
     backend.open()
     first, second = (reading.sample for reading in backend.sweep().readings)
     assert (first.power_watts, second.power_watts) == (42, None)
+    assert (first.power_limit_watts, second.power_limit_watts) == (560, None)
     assert second.temperature_celsius == 41
 
 

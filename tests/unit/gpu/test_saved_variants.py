@@ -158,6 +158,14 @@ def test_cards_of(text: str, expected: list[dict[str, Any]]) -> None:
     assert got == expected
 
 
+def test_warnings_around_a_document_do_not_matter() -> None:
+    text = f"WARNING: low power\n{json.dumps(TWO_DIES)}\nWARNING: deprecated\n"
+    assert len(read_saved(text).cards) == 3
+    xml = '<nvidia_smi_log><gpu id="00000000:1B:00.0"><fan_speed>30 %</fan_speed></gpu>'
+    (card,) = read_saved(f"note\n<!DOCTYPE x SYSTEM 'y'>\n{xml}</nvidia_smi_log>\nbye").cards
+    assert (card.sample.fan_percent, card.info.pci_bus_id) == (30, "0000:1b:00.0")
+
+
 @pytest.mark.parametrize(("hotspot", "reasons"), [(41, ()), (97, ("hw_thermal",))])
 def test_a_lone_hotspot_bit_is_believed_only_when_it_is_hot(
     hotspot: int, reasons: tuple[str, ...]

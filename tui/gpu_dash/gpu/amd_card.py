@@ -134,7 +134,7 @@ class AmdCard:
             self._clock("sm_clock_mhz", hwmon / "freq1_input", folder / "pp_dpm_sclk"),
         ]  # fmt: skip
         slow = [
-            self._file("power_limit_watts", hwmon / "power1_cap", microwatts),
+            self._file("power_limit_watts", hwmon / "power1_cap", _limit),
             self._clock("memory_clock_mhz", hwmon / "freq2_input", folder / "pp_dpm_mclk"),
             self._file("utilization_percent", folder / "gpu_busy_percent", busy_percent),
             self._file("memory_utilization_percent", folder / "mem_busy_percent", busy_percent),
@@ -208,6 +208,14 @@ class AmdCard:
             if not self._folder.exists():
                 raise CardLost(f"{self._folder.name} is no longer on the bus") from error
             raise ReadFailed(f"{error.strerror or error}") from error
+
+
+def _limit(text: str) -> float | None:
+    """A power limit. A limit of nothing is none: the second die of a card says so."""
+    limit = microwatts(text)
+    if limit == 0:
+        raise NotOffered("power limit")
+    return limit
 
 
 def _fan_percent(text: str) -> float | None:

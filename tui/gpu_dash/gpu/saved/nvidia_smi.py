@@ -28,7 +28,7 @@ from gpu_dash.model.gpu import GpuVendor
 
 _GPU_LINE = re.compile(r"^GPU ([0-9A-Fa-f]+:[0-9A-Fa-f:.]+)\s*$", re.MULTILINE)
 _TEXT_LINE = re.compile(r"( +)(\S[^:]*?)\s*(?::\s(.*))?$")
-_DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*(\[.*?\])?[^>]*>", re.DOTALL)
+_END = "</nvidia_smi_log>"
 _OTHER_DEVICES = ("mig device", "mig_devices", "processes")
 """Sections about something else than the card as a whole."""
 
@@ -61,13 +61,13 @@ def read_text(text: str) -> list[SavedCard] | None:
 def read_xml(text: str) -> list[SavedCard] | None:
     """Cards of ``nvidia-smi -q -x``; ``None`` if the text is something else.
 
-    The document type names a file of the driver's and is left out unread.
+    What stands before it, as the document type, is left out unread.
     """
-    at = text.find("<nvidia_smi_log")
-    if at < 0:
+    begin, end = text.find("<nvidia_smi_log"), text.rfind(_END)
+    if begin < 0 or end < begin:
         return None
     try:
-        root = ElementTree.fromstring(_DOCTYPE.sub("", text[at:]).strip())
+        root = ElementTree.fromstring(text[begin : end + len(_END)])
     except ElementTree.ParseError:
         return None
     return [

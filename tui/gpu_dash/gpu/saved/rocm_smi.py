@@ -91,9 +91,12 @@ _NAME_KEYS = ("card series", "device name", "card model", "product name")
 
 
 def read_json(text: str) -> list[SavedCard] | None:
-    """Cards of ``rocm-smi --json``; ``None`` if the text is something else."""
+    """Cards of ``rocm-smi --json``; ``None`` if the text is something else.
+
+    Warnings may stand before and behind the document.
+    """
     try:
-        document = json.loads(text[text.index("{") :])
+        document, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     except ValueError:
         return None
     if not isinstance(document, dict):
