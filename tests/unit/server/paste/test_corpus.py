@@ -46,7 +46,7 @@ def test_a_published_command_is_imported_whole(command: dict[str, Any]) -> None:
     assert not found["no_effect"]
     for name in expected.get("fork_only", ()):
         assert any(name in warning for warning in imported["warnings"])
-    if "warn" in expected and "collector" not in expected["warn"]:
+    if "warn" in expected and "filled in" not in expected["warn"]:
         assert imported["warnings"]
 
 
