@@ -47,12 +47,16 @@ class Size(click.ParamType[int]):
 @click.argument("config", type=click.Path())
 @click.option("--gpus", type=click.IntRange(min=1), default=1, help="How many cards there are.")
 @click.option("--gpu-memory", type=Size(), required=True, metavar="48GiB", help="Of one card.")
-@click.option("--tp", type=click.IntRange(min=1), help="Tensor parallel size; all cards if left out.")
+@click.option(
+    "--tp", type=click.IntRange(min=1), help="Tensor parallel size; all cards if left out."
+)
 @click.option("--pp", type=click.IntRange(min=1), default=1, help="Pipeline parallel size.")
 @click.option("--dp", type=click.IntRange(min=1), default=1, help="Data parallel size.")
 @click.option("--gpu-memory-utilization", type=click.FloatRange(0.01, 1.0), metavar="0.92")
 @click.option("--vllm-version", metavar="X.Y", help="Decides about defaults.")
-@click.option("--dtype", metavar="NAME", help="float16, bfloat16, float32; the model's if left out.")
+@click.option(
+    "--dtype", metavar="NAME", help="float16, bfloat16, float32; the model's if left out."
+)
 @click.option("--quantization", metavar="NAME", help="awq, gptq, fp8 …; the model's if left out.")
 @click.option("--kv-dtype", default="auto", metavar="NAME", help="auto, fp8.")
 @click.option("--max-model-len", type=click.IntRange(min=1), help="The model's if left out.")
@@ -142,8 +146,8 @@ def _in_words(shape: ModelShape, request: PlanRequest, plan: MemoryPlan) -> str:
     split, cache = request.split, plan.cache
     billions = parameters(shape) / 1e9
     lines = [
-        f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on {request.gpus} x "
-        f"{request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} PP {split.pipeline} "
+        f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on "
+        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} PP {split.pipeline} "
         f"DP {split.data}, utilisation {request.utilization:.2f}",
         f"  weights          {plan.weights_bytes_per_gpu / GIB:8.2f} GiB on each GPU",
         f"  activations etc. {plan.activation_bytes_per_gpu / GIB:8.2f} GiB, estimated",

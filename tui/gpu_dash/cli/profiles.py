@@ -1,9 +1,10 @@
-"""``gpu-dash profiles``: what there is, what is wrong with it, and new ones from what people paste."""
+"""``gpu-dash profiles``: what there is, what is wrong with it, and new ones from a paste."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from gpu_dash.cli.options import print_json
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
-from gpu_dash.server.command_line import flag_arguments
+from gpu_dash.server.command_line import flag_arguments, launch_flags
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
 from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
 from gpu_dash.server.paste.profile_text import profile_text
@@ -95,14 +96,16 @@ def check_profile(name: str, vllm_version: str | None, as_json: bool) -> int:
             click.echo(f"{profile.name}: {strip_controls(one.detail)}")
         for warning in checked.warnings:
             click.echo(f"{profile.name}: note: {strip_controls(warning)}")
-        if not checked.corrections:
+        if not checked.corrections and _starts_vllm(profile):
             click.echo(f"{profile.name}: right for vLLM {show(release)}")
     return 1 if checked.corrections else 0
 
 
 @command.command("new")
 @click.argument("name")
-@click.option("--from-command", "source", metavar="TEXT|-", help="What you would paste; - is stdin.")
+@click.option(
+    "--from-command", "source", metavar="TEXT|-", help="What you would paste; - is stdin."
+)
 @click.option("--vllm-version", metavar="X.Y", help="Correct for this one, not the newest known.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="What was read, as one object.")
@@ -114,7 +117,7 @@ def new_profile(
     release = NEWEST if vllm_version is None else parse_release(vllm_version)
     text = _asked_command() if source is None else source
     if text == "-":
-        text = click.get_text_stream("stdin", errors="replace").read()
+        text = sys.stdin.buffer.read().decode(errors="replace")
     imported = import_text(text, release)
     written = profile_text(imported, release)
     if not dry_run:
@@ -178,9 +181,13 @@ def _checked(profile: Profile, release: Release) -> CheckedLaunch:
     if profile.target is not None:
         return CheckedLaunch((), ("an endpoint is not launched, so there are no flags to check",))
     server = profile.server
-    if server.command[0] == "{python}":
+    if not _starts_vllm(profile):
         return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
     return check_launch(dict(server.flags), tuple(server.env), release)
+
+
+def _starts_vllm(profile: Profile) -> bool:
+    return profile.target is None and profile.server.command[0] != "{python}"
 
 
 def _facts(profile: Profile) -> list[tuple[str, str]]:
@@ -193,7 +200,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
     else:
         words = [*server.command, *([server.image] if server.image else []), server.model]
-        facts.append(("starts", shlex.join([*words, *flag_arguments(server.flags)])))
+        facts.append(("starts", shlex.join([*words, *flag_arguments(launch_flags(server))])))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]
     ramp = ", ".join(map(str, load.ramp))
     length = f"{load.requests} requests" if load.requests else load.step

@@ -61,7 +61,10 @@ def kv_cache(shape: ModelShape, split: Split, kv_bytes: int, settings: CacheSett
         full, sliding = shape.full_layers, shape.sliding_layers
         # groups of equal size share one pool: the smaller kind decides how large a group is
         group = math.ceil(min(full, sliding) / split.pipeline) if full and sliding else group
-        groups = math.ceil(full / split.pipeline / group), math.ceil(sliding / split.pipeline / group)
+        groups = (
+            math.ceil(full / split.pipeline / group),
+            math.ceil(sliding / split.pipeline / group),
+        )
         per_request = longest * groups[0] + window * groups[1]
     blocks = max(0, kv_bytes) // (settings.block_size * group * layer)
     concurrency = blocks / max(1, per_request)

@@ -20,7 +20,7 @@ CUDA_GRAPHS_BYTES = int(0.88 * GIB)
 NON_TORCH_BYTES = int(0.07 * GIB)
 """Libraries and NCCL buffers, from the same run."""
 DEFAULT_UTILIZATION = 0.92
-_LATER_UTILIZATION_FROM = (0, 24)
+_LATER_UTILIZATION_FROM = (0, 20)
 _EARLIER_UTILIZATION = 0.90
 _DEFAULT_BATCHED_TOKENS = 8192
 
@@ -78,11 +78,7 @@ def possible_tensor_sizes(shape: ModelShape, gpus: int) -> tuple[int, ...]:
         size
         for size in range(1, gpus + 1)
         if shape.heads % size == 0
-        and (
-            shape.latent is not None
-            or shape.kv_heads % size == 0
-            or size % shape.kv_heads == 0
-        )
+        and (shape.latent is not None or shape.kv_heads % size == 0 or size % shape.kv_heads == 0)
     )
 
 

@@ -79,9 +79,7 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     Raises:
         UsageError: a size that everything depends on is missing or no number.
     """
-    text = next(
-        (config[key] for key in _TEXT_CONFIGS if isinstance(config.get(key), dict)), config
-    )
+    text = next((config[key] for key in _TEXT_CONFIGS if isinstance(config.get(key), dict)), config)
     text = next((text[key] for key in _TEXT_CONFIGS if isinstance(text.get(key), dict)), text)
     hidden = _size(text, "hidden_size", "n_embd", "d_model")
     heads = _size(text, "num_attention_heads", "n_head", "num_heads")
@@ -99,9 +97,12 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         head_dim=_optional(text, "head_dim") or hidden // heads,
         intermediate=_optional(text, "intermediate_size", "n_inner", "ffn_dim") or 4 * hidden,
         vocabulary=_size(text, "vocab_size"),
-        max_positions=_optional(text, "max_position_embeddings", "n_positions", "seq_length") or 2048,
+        max_positions=_optional(text, "max_position_embeddings", "n_positions", "seq_length")
+        or 2048,
         tied_embeddings=bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings"))),
-        dtype=str(_first(config, text, "torch_dtype", "dtype") or "bfloat16").removeprefix("torch."),
+        dtype=str(_first(config, text, "torch_dtype", "dtype") or "bfloat16").removeprefix(
+            "torch."
+        ),
         quantization=_quantization(config, text),
         sliding_window=window if sliding else None,
         sliding_layers=sliding,

@@ -9,7 +9,14 @@ from gpu_dash.analysis.memory.shape import Experts, ModelShape
 from gpu_dash.model.errors import UsageError
 
 DTYPE_BYTES = {
-    "half": 2, "float16": 2, "fp16": 2, "bfloat16": 2, "bf16": 2, "float": 4, "float32": 4, "fp32": 4,
+    "half": 2,
+    "float16": 2,
+    "fp16": 2,
+    "bfloat16": 2,
+    "bf16": 2,
+    "float": 4,
+    "float32": 4,
+    "fp32": 4,
 }
 """Bytes of one element, by the names that vLLM and people use."""
 
@@ -19,7 +26,8 @@ _QUANTIZED_BYTES = {
     "awq": _FOUR_BIT, "awq_marlin": _FOUR_BIT, "auto_awq": _FOUR_BIT, "gptq": _FOUR_BIT,
     "gptq_marlin": _FOUR_BIT, "auto_gptq": _FOUR_BIT, "int4": _FOUR_BIT, "bitsandbytes": _FOUR_BIT,
     "mxfp4": 0.5 + 1 / 32, "nvfp4": 0.5 + 1 / 16, "modelopt_fp4": 0.5 + 1 / 16,
-    "fp8": 1.0, "modelopt": 1.0, "fbgemm_fp8": 1.0, "int8": 1.0, "experts_int8": 1.0, "gguf": _FOUR_BIT,
+    "fp8": 1.0, "modelopt": 1.0, "fbgemm_fp8": 1.0, "int8": 1.0,
+    "experts_int8": 1.0, "gguf": _FOUR_BIT,
 }  # fmt: skip
 """Bytes per parameter of the linear layers; embeddings keep the model's dtype."""
 
@@ -60,11 +68,14 @@ def dtype_bytes(dtype: str) -> int:
         raise UsageError(f"--dtype {dtype}: one of {', '.join(DTYPE_BYTES)}") from None
 
 
-def weights_per_gpu(shape: ModelShape, split: Split, linear_bytes: float, element_bytes: int) -> int:
+def weights_per_gpu(
+    shape: ModelShape, split: Split, linear_bytes: float, element_bytes: int
+) -> int:
     """Bytes of weights on the card that has most of them."""
     layers = math.ceil(shape.layers / split.pipeline)
     stage = sum(
-        _linear_parameters(shape, layer, split.tensor) for layer in range(shape.layers - layers, shape.layers)
+        _linear_parameters(shape, layer, split.tensor)
+        for layer in range(shape.layers - layers, shape.layers)
     )
     embedding = math.ceil(shape.vocabulary / split.tensor) * shape.hidden
     tables = 1 if shape.tied_embeddings or split.pipeline > 1 else 2
@@ -89,9 +100,7 @@ def _attention(shape: ModelShape, tensor: int) -> float:
     if shape.latent is not None:
         latent, query_dim = shape.latent, shape.latent.nope_dim + shape.latent.rope_dim
         query = shape.heads * query_dim / tensor
-        queries = (
-            hidden * query if latent.q_rank is None else latent.q_rank * (hidden + query)
-        )
+        queries = hidden * query if latent.q_rank is None else latent.q_rank * (hidden + query)
         down = hidden * (latent.kv_rank + latent.rope_dim)
         up = latent.kv_rank * shape.heads * (latent.nope_dim + latent.value_dim) / tensor
         return queries + down + up + shape.heads * latent.value_dim / tensor * hidden

@@ -7,7 +7,8 @@ from gpu_dash.server.flags.history import Release
 FLAG_INSTEAD: dict[str, str | None] = {
     "swap-space": "kv-offloading-size (KV cache to RAM) or cpu-offload-gb (weights); "
     "no effect since the V1 engine",
-    "max-seq-len-to-capture": "max-cudagraph-capture-size (counts batch tokens, not sequence length)",
+    "max-seq-len-to-capture": "max-cudagraph-capture-size "
+    "(counts batch tokens, not sequence length)",
     "max-context-len-to-capture": "max-cudagraph-capture-size "
     "(counts batch tokens, not sequence length)",
     "cuda-graph-sizes": "cudagraph-capture-sizes",
@@ -108,20 +109,44 @@ PROGRAM_INSTEAD = {
 """Modules that are gone from every release since 0.6 that is checked against."""
 
 NO_EFFECT: dict[str, tuple[Release, str]] = {
-    "swap-space": ((0, 9), "accepted, and without effect: the V1 engine computes again, never swaps"),
+    "swap-space": (
+        (0, 9),
+        "accepted, and without effect: the V1 engine computes again, never swaps",
+    ),
     "use-v2-block-manager": ((0, 6), "accepted, and without effect: it is the only block manager"),
 }
 """Flag → the release from which it is taken and does nothing, until it is gone."""
 
 FORK_FLAGS = frozenset(
-    {"use-padding-aware-scheduling", "fake-image-input-shape", "weights-load-device",
-     "split-qkv", "num-lookahead-slots-hpu", "override-neuron-config"}
+    {
+        "use-padding-aware-scheduling",
+        "fake-image-input-shape",
+        "weights-load-device",
+        "split-qkv",
+        "num-lookahead-slots-hpu",
+        "override-neuron-config",
+    }
 )
-"""Flags of hardware forks and plug-ins: unknown to vLLM itself, and right where they are at home."""
+"""Flags of hardware forks and plug-ins: unknown to vLLM itself, right where they are at home."""
 
-FORK_VARIABLES = frozenset({"VLLM_SKIP_WARMUP", "VLLM_PROMPT_USE_FUSEDSDPA", "VLLM_GRAPH_RESERVED_MEM"})
+FORK_VARIABLES = frozenset(
+    {"VLLM_SKIP_WARMUP", "VLLM_PROMPT_USE_FUSEDSDPA", "VLLM_GRAPH_RESERVED_MEM"}
+)
 FORK_PREFIXES = (
-    "VLLM_ASCEND_", "VLLM_HPU_", "VLLM_NEURON_", "VLLM_PROMPT_BS_", "VLLM_PROMPT_SEQ_",
-    "VLLM_DECODE_BS_", "VLLM_DECODE_BLOCK_", "VLLM_DECODE_SEQ_", "VLLM_GRAPH_", "VLLM_CONTIGUOUS_PA",
-    "VLLM_SPYRE_", "VLLM_MLU_", "VLLM_METAL_", "VLLM_KUNLUN_", "VLLM_OMNI_", "VLLM_GAUDI_",
+    "VLLM_ASCEND_",
+    "VLLM_HPU_",
+    "VLLM_NEURON_",
+    "VLLM_PROMPT_BS_",
+    "VLLM_PROMPT_SEQ_",
+    "VLLM_DECODE_BS_",
+    "VLLM_DECODE_BLOCK_",
+    "VLLM_DECODE_SEQ_",
+    "VLLM_GRAPH_",
+    "VLLM_CONTIGUOUS_PA",
+    "VLLM_SPYRE_",
+    "VLLM_MLU_",
+    "VLLM_METAL_",
+    "VLLM_KUNLUN_",
+    "VLLM_OMNI_",
+    "VLLM_GAUDI_",
 )

@@ -18,10 +18,26 @@ LaunchFlags = Mapping[str, object]
 _PAIRS_AGAIN: Release = (0, 33)
 """From here the parser takes ``--disable-x`` for every boolean ``--enable-x``."""
 _JSON_FLAGS = frozenset(
-    """additional-config attention-config compilation-config default-chat-template-kwargs eplb-config
-    hf-overrides kv-events-config kv-transfer-config media-io-kwargs mm-processor-kwargs
-    model-loader-extra-config override-generation-config pooler-config profiler-config
-    speculative-config structured-outputs-config rope-scaling watchdog-config""".split()
+    [
+        "additional-config",
+        "attention-config",
+        "compilation-config",
+        "default-chat-template-kwargs",
+        "eplb-config",
+        "hf-overrides",
+        "kv-events-config",
+        "kv-transfer-config",
+        "media-io-kwargs",
+        "mm-processor-kwargs",
+        "model-loader-extra-config",
+        "override-generation-config",
+        "pooler-config",
+        "profiler-config",
+        "speculative-config",
+        "structured-outputs-config",
+        "rope-scaling",
+        "watchdog-config",
+    ]
 )
 _CHOICES = {
     "dtype": ("auto", "half", "float16", "bfloat16", "float", "float32"),
@@ -79,7 +95,9 @@ def check_launch(
     warnings: list[str] = []
     if program in advice.PROGRAM_INSTEAD:
         instead = advice.PROGRAM_INSTEAD[program]
-        corrections.append(Correction(program, instead, Why.GONE, f"{program} is gone; use {instead}"))
+        corrections.append(
+            Correction(program, instead, Why.GONE, f"{program} is gone; use {instead}")
+        )
     for name, value in flags.items():
         if _is_of_fork(name, of_fork):
             warnings.append(f"--{name} is not vLLM's own: it belongs to a fork or a plug-in")
@@ -89,8 +107,10 @@ def check_launch(
         if not name.startswith("VLLM_"):
             continue
         span = history.variable_span(name)
-        if name in advice.FORK_VARIABLES or name.startswith(advice.FORK_PREFIXES) or (
-            span is None and of_fork
+        if (
+            name in advice.FORK_VARIABLES
+            or name.startswith(advice.FORK_PREFIXES)
+            or (span is None and of_fork)
         ):
             warnings.append(f"{name} is not vLLM's own: it belongs to a fork or a plug-in")
         else:
@@ -129,7 +149,9 @@ def _check_flag(name: str, value: object, release: Release) -> Iterator[Correcti
         if _is_accepted_pair(head, known, release):
             return
         span = history.flag_span(head) or history.flag_span(defined)
-        yield from _check_name(head if span else name, span, advice.FLAG_INSTEAD, known, release, name)
+        yield from _check_name(
+            head if span else name, span, advice.FLAG_INSTEAD, known, release, name
+        )
         return
     if defined in advice.NO_EFFECT and release >= advice.NO_EFFECT[defined][0]:
         detail = f"--{name}: {advice.NO_EFFECT[defined][1]}"

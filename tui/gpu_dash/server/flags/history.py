@@ -19,8 +19,10 @@ OLDEST: Release = (0, 6)
 
 _LEGACY_FLAGS: Mapping[str, tuple[Release, Release]] = {
     # vLLM 0.4.3, before the first release of the table
-    name: ((0, 4), (0, 4))
-    for name in ("image-input-type", "image-token-id", "image-input-shape", "image-feature-size")
+    "image-input-type": ((0, 4), (0, 4)),
+    "image-token-id": ((0, 4), (0, 4)),
+    "image-input-shape": ((0, 4), (0, 4)),
+    "image-feature-size": ((0, 4), (0, 4)),
 }
 
 
@@ -82,7 +84,10 @@ def _table() -> Mapping[str, Mapping[str, Span]]:
     text = resources.files("gpu_dash.server.flags").joinpath("history.toml").read_text("utf-8")
     data = tomllib.loads(text)
     table = {
-        kind: {name: Span(_release(first), _release(last)) for name, (first, last) in data[kind].items()}
+        kind: {
+            name: Span(_release(first), _release(last))
+            for name, (first, last) in data[kind].items()
+        }
         for kind in ("flags", "variables")
     }
     table["flags"] |= {name: Span(*span) for name, span in _LEGACY_FLAGS.items()}

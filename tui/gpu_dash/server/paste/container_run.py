@@ -10,9 +10,29 @@ from gpu_dash.server.paste.launch import PastedContainer
 
 _PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
 _BARE = frozenset(
-    """detach init interactive tty rm privileged read-only oom-kill-disable publish-all replace
-    no-healthcheck sig-proxy disable-content-trust no-hosts no-hostname tls-verify quiet http-proxy
-    rootfs env-host passwd""".split()
+    [
+        "detach",
+        "init",
+        "interactive",
+        "tty",
+        "rm",
+        "privileged",
+        "read-only",
+        "oom-kill-disable",
+        "publish-all",
+        "replace",
+        "no-healthcheck",
+        "sig-proxy",
+        "disable-content-trust",
+        "no-hosts",
+        "no-hostname",
+        "tls-verify",
+        "quiet",
+        "http-proxy",
+        "rootfs",
+        "env-host",
+        "passwd",
+    ]
 )
 _BARE_LETTERS = frozenset("ditPq")
 _SHORT = {"e": "env", "v": "volume", "p": "publish"}

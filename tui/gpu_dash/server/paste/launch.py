@@ -15,7 +15,7 @@ class PastedContainer:
 
     image: str | None = None
     gpus: str | None = None
-    """The text of the request: ``all``, ``device=0,1``, ``nvidia.com/gpu=all``, ``count=1``, ``2``."""
+    """The text of the request: ``all``, ``device=0,1``, ``nvidia.com/gpu=all``, ``2``."""
     mounts: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
     program: str = "docker"

@@ -16,10 +16,13 @@ from gpu_dash.server.paste.shell_words import ShellReader
 from gpu_dash.server.paste.variables import Variables
 
 _KEY_LINE = re.compile(
-    r"^\s*(?:-\s+)?(?:image|args|command|services|containers|apiVersion|entrypoint)\s*:", re.MULTILINE
+    r"^\s*(?:-\s+)?(?:image|args|command|services|containers|apiVersion|entrypoint)\s*:",
+    re.MULTILINE,
 )
 _TEMPLATE_LINE = re.compile(r"^[ \t]*\{\{-?[^\n]*\}\}[ \t]*$", re.MULTILINE)
-_TEMPLATE_VALUE = re.compile(r"^(\s*(?:-\s+)?(?:[\w./-]+:\s+|-\s+))(\{\{.*\}\}[^\"'\n#]*?)[ \t]*$", re.M)
+_TEMPLATE_VALUE = re.compile(
+    r"^(\s*(?:-\s+)?(?:[\w./-]+:\s+|-\s+))(\{\{.*\}\}[^\"'\n#]*?)[ \t]*$", re.M
+)
 _GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi")
 _VLLM_ARGUMENT = re.compile(
     r"--(?:model|served-model-name|max-model-len|tensor-parallel-size|gpu-memory-utilization)\b"
@@ -67,7 +70,10 @@ def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
     env = _environment(node)
     known = {name: value for name, value in env.items() if value is not None}
     container = _container_of(node, Variables(notes, known))
-    own_program = [*_words(node, "entrypoint", notes, known), *_words(node, "command", notes, known)]
+    own_program = [
+        *_words(node, "entrypoint", notes, known),
+        *_words(node, "command", notes, known),
+    ]
     words = [*own_program, *_words(node, "args", notes, known)]
     start = find_server(words)
     if start is not None:
@@ -82,18 +88,20 @@ def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
         return found
     is_foreign = bool(words) and not words[0].startswith("-") and words[0] in _FOREIGN_PROGRAMS
     plainly = any(_VLLM_ARGUMENT.match(word) for word in words)
-    if is_foreign or not (looks_like_vllm(container.image) or (plainly and container.image is None)):
+    if is_foreign or not (
+        looks_like_vllm(container.image) or (plainly and container.image is None)
+    ):
         return []
     _tell_of_ports(container, words, notes)
     return [read_server(IMAGE_ENTRYPOINT, words, notes, env, container)]
 
 
-_FOREIGN_PROGRAMS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "python", "python3", "ray", "sleep"})
+_FOREIGN_PROGRAMS = frozenset(
+    {"sh", "bash", "/bin/sh", "/bin/bash", "python", "python3", "ray", "sleep"}
+)
 
 
-def _words(
-    node: Mapping[str, Any], key: str, notes: Notes, known: Mapping[str, str]
-) -> list[str]:
+def _words(node: Mapping[str, Any], key: str, notes: Notes, known: Mapping[str, str]) -> list[str]:
     """The words of a command, given as one text or as a list."""
     value = node.get(key)
     variables = Variables(notes, known)
@@ -108,7 +116,9 @@ def _words(
         return []
     words: list[str] = []
     for item in value:
-        text = variables.expand(str(item).replace("$$", "$") if "vllm" not in str(item) else str(item))
+        text = variables.expand(
+            str(item).replace("$$", "$") if "vllm" not in str(item) else str(item)
+        )
         flag, blank, rest = text.partition(" ")
         if blank and flag.startswith("--") and "=" not in flag and "{" not in flag:
             notes.warn(f"{flag!r} and its value are one word in the list; write them as two")
@@ -122,7 +132,10 @@ def _environment(node: Mapping[str, Any]) -> dict[str, str | None]:
     env: dict[str, str | None] = {}
     compose = node.get("environment")
     if isinstance(compose, dict):
-        env |= {str(name): None if value in (None, "") else str(value) for name, value in compose.items()}
+        env |= {
+            str(name): None if value in (None, "") else str(value)
+            for name, value in compose.items()
+        }
     elif isinstance(compose, list):
         for item in compose:
             name, equals, value = str(item).partition("=")
@@ -158,7 +171,7 @@ def _gpus(node: Mapping[str, Any]) -> str | None:
             for name in _GPU_RESOURCES if isinstance(amounts, dict) else ():
                 if name in amounts:
                     return str(amounts[name])
-    at = node
+    at: Any = node
     for key in ("deploy", "resources", "reservations"):
         at = at.get(key) or {} if isinstance(at, dict) else {}
     devices = at.get("devices") if isinstance(at, dict) else None
@@ -199,7 +212,11 @@ def _ports(node: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(port, dict) and "containerPort" in port:
             yield str(port["containerPort"])
         elif isinstance(port, dict) and "target" in port:
-            yield f"{port['published']}:{port['target']}" if "published" in port else str(port["target"])
+            yield (
+                f"{port['published']}:{port['target']}"
+                if "published" in port
+                else str(port["target"])
+            )
 
 
 def _tell_of_ports(container: PastedContainer, words: Sequence[str], notes: Notes) -> None:
@@ -209,4 +226,6 @@ def _tell_of_ports(container: PastedContainer, words: Sequence[str], notes: Note
     port = listens[1] if listens else "8000"
     offered = {entry.rsplit(":", 1)[-1].partition("/")[0] for entry in container.ports}
     if offered and port not in offered and all(entry.isdecimal() for entry in offered):
-        notes.warn(f"the container offers port {', '.join(sorted(offered))} but vLLM listens on {port}")
+        notes.warn(
+            f"the container offers port {', '.join(sorted(offered))} but vLLM listens on {port}"
+        )

@@ -20,8 +20,26 @@ from gpu_dash.server.paste.variables import Variables
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FAR_FROM_A_SERVER = frozenset(
-    """echo printf pkill pgrep killall kill grep curl wget pip pip3 ps which type man source alias
-    trap""".split()
+    [
+        "echo",
+        "printf",
+        "pkill",
+        "pgrep",
+        "killall",
+        "kill",
+        "grep",
+        "curl",
+        "wget",
+        "pip",
+        "pip3",
+        "ps",
+        "which",
+        "type",
+        "man",
+        "source",
+        "alias",
+        "trap",
+    ]
 )
 _EXPORTS = frozenset({"export", "setenv"})
 _DECLARES = frozenset({"local", "readonly", "declare", "typeset"})
@@ -113,9 +131,7 @@ class ScriptReader:
             match[1]: match[3] for word in start.before if (match := _ASSIGNMENT.fullmatch(word))
         }
         env = {**self._env, **self._variables.exported, **prefix, **inline}
-        launch = read_server(
-            start.program, start.arguments, self._notes, env, self._container
-        )
+        launch = read_server(start.program, start.arguments, self._notes, env, self._container)
         model = launch.model or ""
         if self._folder and model.startswith(("./", "../")):
             self._notes.warn(f"the model's path is relative to {self._folder}")
@@ -148,9 +164,7 @@ class ScriptReader:
                 arguments = arguments[1:]
             yield read_server(IMAGE_ENTRYPOINT, arguments, self._notes, run.env, run.container)
 
-    def _tell_what_stays_outside(
-        self, run: ContainerRun, prefix: Mapping[str, str | None]
-    ) -> None:
+    def _tell_what_stays_outside(self, run: ContainerRun, prefix: Mapping[str, str | None]) -> None:
         for name in {**self._env, **prefix}:
             if name.endswith("_VISIBLE_DEVICES") and name not in run.env:
                 self._notes.warn(

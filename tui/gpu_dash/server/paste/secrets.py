@@ -16,7 +16,9 @@ _NO_SECRET = frozenset({"image-token", "tokenizer"})
 _PROXY = re.compile(r"(?:https?|all|ftp)_proxy", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{?\w+[^}]*\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]+>|%\w")
 _USER_IN_URL = re.compile(r"(://)[^/\s@]+@")
-_TOKEN_SHAPE = re.compile(r"\b(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{10,}|gh[pousr]_[A-Za-z0-9]{20,})")
+_TOKEN_SHAPE = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{10,}|gh[pousr]_[A-Za-z0-9]{20,})"
+)
 HIDDEN = "***"
 
 

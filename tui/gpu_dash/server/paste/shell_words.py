@@ -57,7 +57,6 @@ class ShellReader:
 
     Args:
         text: plain text of a script.
-        cut: called with what the shell would really do where a continuation is broken.
     """
 
     def __init__(self, text: str) -> None:
@@ -117,7 +116,9 @@ class ShellReader:
     def _read_heredocs(self) -> None:
         """Take the bodies that follow this line."""
         for command, mark in self._pending:
-            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(self._text, self._at)
+            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(
+                self._text, self._at
+            )
             stop = len(self._text) if end is None else end.start()
             command.heredocs.append(self._text[self._at : stop])
             self._at = len(self._text) if end is None else end.end()
@@ -193,7 +194,7 @@ class ShellReader:
             yield Piece(part[1:] if escaped else part, expands=not escaped, quoted=True)
 
     def _bracketed(self) -> str:
-        """``$(…)``, ``${…}``, ``{{…}}`` or backticks whole, whatever blanks are in it; or nothing."""
+        """``$(…)``, ``${…}``, ``{{…}}`` or backticks whole with the blanks in them; or nothing."""
         text = self._text
         for opening, closing in (("$(", ")"), ("${", "}"), ("{{", "}}")):
             if text.startswith(opening, self._at):

@@ -16,13 +16,18 @@ _QUOTES = str.maketrans(
     }
 )
 _DASH = "‐‑‒–—―−﹣－"
-_RUN_AT_WORD_START = re.compile(rf"(?<![^\s'\"\[(,=])[{_DASH}-]*[{_DASH}][{_DASH}-]*(?=([A-Za-z][\w.-]*))")
+_RUN_AT_WORD_START = re.compile(
+    rf"(?<![^\s'\"\[(,=])[{_DASH}-]*[{_DASH}][{_DASH}-]*(?=([A-Za-z][\w.-]*))"
+)
 _ANY = re.compile(f"[{_DASH}]")
 _SHORT = frozenset({"tp", "pp", "dp", "it", "ti", "dit", "itd", "lc", "dcp", "pcp"})
 """Options of more than one letter that have one dash all the same."""
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)^[ \t]*(?:```|~~~)[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)^[ \t]*(?:```|~~~)[ \t]*$", re.DOTALL | re.MULTILINE
+)
 _PROMPT = re.compile(
-    r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$#%]*[$#%]|[$%>])[ \t]+(?=\S)", re.MULTILINE
+    r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$#%]*[$#%]|[$%>])[ \t]+(?=\S)",
+    re.MULTILINE,
 )
 _POWERSHELL_ENV = re.compile(r"^[ \t]*\$env:(\w+)[ \t]*=[ \t]*", re.MULTILINE | re.IGNORECASE)
 _FOREIGN_CONTINUATION = re.compile(r"[ \t][`^][ \t]*\n")
@@ -31,7 +36,9 @@ _FOREIGN_CONTINUATION = re.compile(r"[ \t][`^][ \t]*\n")
 def plain(text: str) -> str:
     """Quotes, dashes, spaces and line ends as a shell knows them; without fences and prompts."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_QUOTES)
-    blocks = [block for block in _FENCE.findall(text) if "vllm" in block.lower() or "--model" in block]
+    blocks = [
+        block for block in _FENCE.findall(text) if "vllm" in block.lower() or "--model" in block
+    ]
     if blocks:
         text = "\n".join(blocks)
     text = _RUN_AT_WORD_START.sub(lambda run: "-" if _is_short(run[1]) else "--", text)
