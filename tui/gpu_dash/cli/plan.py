@@ -147,8 +147,8 @@ def _in_words(shape: ModelShape, request: PlanRequest, plan: MemoryPlan) -> str:
     billions = parameters(shape) / 1e9
     lines = [
         f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on "
-        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} PP {split.pipeline} "
-        f"DP {split.data}, utilisation {request.utilization:.2f}",
+        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} "
+        f"PP {split.pipeline} DP {split.data}, utilisation {request.utilization:.2f}",
         f"  weights          {plan.weights_bytes_per_gpu / GIB:8.2f} GiB on each GPU",
         f"  activations etc. {plan.activation_bytes_per_gpu / GIB:8.2f} GiB, estimated",
         f"  KV cache         {plan.kv_bytes_per_gpu / GIB:8.2f} GiB, "

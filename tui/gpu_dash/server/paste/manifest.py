@@ -168,7 +168,9 @@ def _gpus(node: Mapping[str, Any]) -> str | None:
     if isinstance(resources, dict):
         for part in ("limits", "requests"):
             amounts = resources.get(part)
-            for name in _GPU_RESOURCES if isinstance(amounts, dict) else ():
+            if not isinstance(amounts, dict):
+                continue
+            for name in _GPU_RESOURCES:
                 if name in amounts:
                     return str(amounts[name])
     at: Any = node
