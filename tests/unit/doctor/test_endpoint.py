@@ -30,9 +30,16 @@ def test_a_sound_endpoint_passes_every_check(path: str) -> None:
         checks = examine(gateway, path=path)
 
     assert {check.status for check in checks.values()} == {CheckStatus.OK}
-    assert {"resolve", "connect", "path", "model", "choices", "tokens", "streaming", "usage"} <= set(
-        checks
-    )
+    assert {
+        "resolve",
+        "connect",
+        "path",
+        "model",
+        "choices",
+        "tokens",
+        "streaming",
+        "usage",
+    } <= set(checks)
     assert checks["context"].detail == "1,536 prompt tokens of 2,048 were read"
 
 

@@ -70,7 +70,8 @@ class _Options:
         elif name == "env-file":
             self.env_files.append(value)
         elif name == "gpus" or (name == "device" and "gpu=" in value):
-            self.gpus = value.strip("\"'")
+            more = f"{self.gpus}," if name == "device" and self.gpus else ""
+            self.gpus = more + value.strip("\"'")
         elif name == "volume":
             self.mounts.append(value)
         elif name == "mount":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
+from yaml.resolver import Resolver
 
 from gpu_dash.server.paste.container_run import looks_like_vllm
 from gpu_dash.server.paste.launch import Notes, PastedContainer, PastedLaunch
@@ -25,8 +26,21 @@ _TEMPLATE_VALUE = re.compile(
 )
 _GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi")
 _VLLM_ARGUMENT = re.compile(
-    r"--(?:model|served-model-name|max-model-len|tensor-parallel-size|gpu-memory-utilization)\b"
+    r"--(?:served-model-name|max-model-len|tensor-parallel-size|gpu-memory-utilization)(?![\w-])"
 )
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Every scalar is text, as it stands; ``<<`` still merges."""
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    "<": [
+        (tag, pattern)
+        for tag, pattern in Resolver.yaml_implicit_resolvers["<"]
+        if tag.endswith(":merge")
+    ]
+}
 
 
 def is_manifest(text: str) -> bool:
@@ -47,7 +61,7 @@ def _documents(text: str) -> list[Any] | None:
     text = _TEMPLATE_LINE.sub("", text.replace("\t", "  "))
     text = _TEMPLATE_VALUE.sub(r"\1'\2'", text)
     try:
-        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))
+        documents = list(yaml.load_all(text, Loader=_TextLoader))
     except (yaml.YAMLError, ValueError, TypeError):
         return None
     return documents if any(isinstance(one, dict | list) for one in documents) else None
@@ -62,12 +76,15 @@ def _containers(node: Any) -> Iterator[Mapping[str, Any]]:
         if any(isinstance(node.get(key), str | list) for key in ("image", "command", "args")):
             yield node
             return
-        for one in node.values():
-            yield from _containers(one)
+        for key, one in node.items():
+            if not str(key).startswith("x-"):
+                yield from _containers(one)
 
 
 def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
     env = _environment(node)
+    within = Variables(notes, {name: value for name, value in env.items() if value})
+    env = {name: None if value is None else within.expand(value) for name, value in env.items()}
     known = {name: value for name, value in env.items() if value is not None}
     container = _container_of(node, Variables(notes, known))
     own_program = [
@@ -88,9 +105,8 @@ def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
         return found
     is_foreign = bool(words) and not words[0].startswith("-") and words[0] in _FOREIGN_PROGRAMS
     plainly = any(_VLLM_ARGUMENT.match(word) for word in words)
-    if is_foreign or not (
-        looks_like_vllm(container.image) or (plainly and container.image is None)
-    ):
+    names = (container.image, str(node.get("name", "")), str(node.get("container_name", "")))
+    if is_foreign or not (plainly or any(looks_like_vllm(name) for name in names)):
         return []
     _tell_of_ports(container, words, notes)
     return [read_server(IMAGE_ENTRYPOINT, words, notes, env, container)]
@@ -144,8 +160,8 @@ def _environment(node: Mapping[str, Any]) -> dict[str, str | None]:
     if isinstance(kubernetes, list):
         for item in kubernetes:
             if isinstance(item, dict) and "name" in item:
-                value = item.get("value")
-                env[str(item["name"])] = None if value is None else str(value)
+                given = item.get("value")
+                env[str(item["name"])] = None if given is None else str(given)
     elif isinstance(kubernetes, dict):
         env |= {str(name): str(value) for name, value in kubernetes.items()}
     return env

@@ -15,6 +15,7 @@ _LONG = re.compile(r"--?([A-Za-z][\w-]*)((?:\.[\w-]+)*)(?:=(.*))?", re.DOTALL)
 _SHORT_WITH_VALUE = re.compile(r"-([A-Za-z]{1,3}?)(?:=(.*)|(\d.*))", re.DOTALL)
 _NUMBER = re.compile(r"-\d[\d.e+-]*")
 _LOST_VALUE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?")
+_ALL_ARGUMENTS = re.compile(r"\$\{?[@*]\}?")
 _TRUTH = frozenset({"true", "false", "True", "False", "1", "0"})
 
 
@@ -64,7 +65,7 @@ def read_server(
         word = rest.pop(0)
         split = _flag(word)
         if split is None:
-            if not word or word in ("--", "\\"):
+            if not word or word in ("--", "\\") or _ALL_ARGUMENTS.fullmatch(word):
                 continue
             if _LOST_VALUE.fullmatch(word) and (positional or "model" in flags):
                 notes.warn(f"{word} stands for further arguments that the text does not give")
@@ -77,8 +78,8 @@ def read_server(
         positional.pop(0)
         notes.warn("the image's entry point is vllm serve already: a second serve is refused")
     model = _taken(flags, "model") or _taken(flags, "model-tag")
-    if positional:
-        model = positional[0] if model is None or program != IMAGE_ENTRYPOINT else model
+    if positional and (model is None or program.endswith("serve")):
+        model = positional[0]
     for extra in positional[1:]:
         notes.warn(f"{extra!r} belongs to no flag; it was left out")
     port = _taken(flags, "port")

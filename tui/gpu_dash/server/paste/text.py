@@ -27,7 +27,7 @@ _VISIBLE = (
     "ZE_AFFINITY_MASK",
 )
 _FORK = re.compile(r"gaudi|habana|hpu|ascend|neuron|ipex|spyre|metax|kunlun", re.IGNORECASE)
-_DEVICE_LIST = re.compile(r"(?:device=|nvidia\.com/gpu=|amd\.com/gpu=)(?!all)(.+)")
+_DEVICE = re.compile(r"(?:device=|nvidia\.com/gpu=|amd\.com/gpu=)([^,]+(?:,[^,=]+(?=,|$))*)")
 MAX_TEXT_CHARACTERS = 200_000
 
 
@@ -136,8 +136,9 @@ def _visible_devices(
         value = env.get(name)
         if value and value not in ("all", "none", "void"):
             return value
-    match = _DEVICE_LIST.fullmatch((container.gpus if container else None) or "")
-    return match[1] if match else None
+    asked = (container.gpus if container else None) or ""
+    devices = _DEVICE.findall(asked)
+    return None if not devices or "all" in devices else ",".join(devices)
 
 
 def _note_stand_in(value: object, notes: Notes) -> None:
