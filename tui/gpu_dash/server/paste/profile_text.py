@@ -48,7 +48,10 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
     host = flags.pop("host", None)
     if isinstance(host, str):
         server["host"] = host
-    if isinstance(launch.port, int):
+    published = _published(imported)
+    if published is not None:
+        server["port"] = int(published.rpartition(":")[2])
+    elif isinstance(launch.port, int):
         server["port"] = launch.port
     if isinstance(served, str):
         server["served_model_name"] = served
@@ -123,9 +126,23 @@ def _container_arguments(imported: ImportedLaunch) -> list[str]:
             arguments += ["--gpus", container.gpus.removeprefix("count=")]
     for mount in container.mounts:
         arguments += ["-v", mount]
-    for port in container.ports:
-        arguments += ["-p", port]
+    published = _published(imported)
+    if published is not None:
+        arguments += ["-p", f"{published}:{published.rpartition(':')[2]}"]
+    else:
+        arguments += ["--network", "host"]
     return [*arguments, "--ipc=host"]
+
+
+def _published(imported: ImportedLaunch) -> str | None:
+    """The host's side of the port mapping: gpu-dash has the server listen on the same port
+    inside, so that one number is enough."""
+    container = imported.launch.container
+    for mapping in container.ports if container is not None else ():
+        outside = mapping.rpartition(":")[0]
+        if outside.rpartition(":")[2].isdecimal():
+            return outside
+    return None
 
 
 def _head(imported: ImportedLaunch, release: Release) -> str:

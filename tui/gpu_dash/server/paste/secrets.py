@@ -54,12 +54,18 @@ def without_secrets(launch: PastedLaunch, notes: Notes) -> PastedLaunch:
             flags[name] = [hide_in_text(text, name, notes) for text in flag]
         else:
             flags[name] = flag
-    return dataclasses.replace(launch, env=env, flags=flags)
+    model = None if launch.model is None else hide_in_text(launch.model, "model", notes)
+    return dataclasses.replace(launch, model=model, env=env, flags=flags)
+
+
+def without_tokens(text: str) -> str:
+    """A text without what in it has the shape of a token, or stands before the @ of a URL."""
+    return _TOKEN_SHAPE.sub(HIDDEN, _USER_IN_URL.sub(rf"\1{HIDDEN}@", text))
 
 
 def hide_in_text(text: str, name: str, notes: Notes) -> str:
-    """A value without what in it has the shape of a token, or stands before the @ of a URL."""
-    hidden = _TOKEN_SHAPE.sub(HIDDEN, _USER_IN_URL.sub(rf"\1{HIDDEN}@", text))
+    """A value without secrets in it; its name is noted if there was one."""
+    hidden = without_tokens(text)
     if hidden != text:
         _note(notes, name)
     return hidden

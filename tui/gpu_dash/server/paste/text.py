@@ -13,7 +13,7 @@ from gpu_dash.server.flags.history import NEWEST, Release
 from gpu_dash.server.paste.launch import Notes, PastedContainer, PastedLaunch
 from gpu_dash.server.paste.manifest import is_manifest, servers_of_manifest
 from gpu_dash.server.paste.script import ScriptReader
-from gpu_dash.server.paste.secrets import is_secret_name, without_secrets
+from gpu_dash.server.paste.secrets import HIDDEN, is_secret_name, without_secrets, without_tokens
 from gpu_dash.server.paste.typography import plain
 from gpu_dash.server.paste.unit_file import is_unit_file, servers_of_unit
 
@@ -163,5 +163,5 @@ def _secret_texts(launch: PastedLaunch) -> list[str]:
 def _hide(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         if not secret.startswith("$"):
-            text = text.replace(secret, "***")
-    return text
+            text = text.replace(secret, HIDDEN)
+    return without_tokens(text)
