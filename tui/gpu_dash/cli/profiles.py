@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -16,6 +17,7 @@ from gpu_dash.model.text import one_line, strip_controls
 from gpu_dash.server.command_line import flag_arguments, launch_flags
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
 from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
+from gpu_dash.server.flags.installed import ask_installed
 from gpu_dash.server.paste.profile_text import profile_text
 from gpu_dash.server.paste.text import ImportedLaunch, import_text
 from gpu_dash.server.profile_file import (
@@ -72,13 +74,20 @@ def show_profile(name: str) -> None:
 @command.command("check")
 @click.argument("name")
 @click.option("--vllm-version", metavar="X.Y", help="Compare with this one, not the profile's.")
+@click.option("--installed", is_flag=True, help="Ask the vllm that the profile would start.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
-def check_profile(name: str, vllm_version: str | None, as_json: bool) -> int:
+def check_profile(name: str, vllm_version: str | None, installed: bool, as_json: bool) -> int:
     """Compare flags and environment with a vLLM version, and say what to write instead."""
+    if installed and vllm_version is not None:
+        raise UsageError("--installed and --vllm-version: give one of the two")
     profile = load_profile(name)
     version = vllm_version or profile.vllm_version
     release = NEWEST if version is None else parse_release(version)
-    checked = _checked(profile, release)
+    flags: frozenset[str] = frozenset()
+    if installed and _starts_vllm(profile):
+        found = ask_installed(profile.server.command[0], os.environ)
+        release, flags = found.release, found.flags
+    checked = _checked(profile, release, flags)
     if as_json:
         print_json(
             {
@@ -177,13 +186,14 @@ def _explain(imported: ImportedLaunch) -> None:
         click.echo(f"fill in, the text does not say: {', '.join(imported.unresolved)}")
 
 
-def _checked(profile: Profile, release: Release) -> CheckedLaunch:
+def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> CheckedLaunch:
     if profile.target is not None:
         return CheckedLaunch((), ("an endpoint is not launched, so there are no flags to check",))
     server = profile.server
     if not _starts_vllm(profile):
         return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
-    return check_launch(dict(server.flags), tuple(server.env), release)
+    variables = tuple(server.env)
+    return check_launch(dict(server.flags), variables, release, installed=installed)
 
 
 def _starts_vllm(profile: Profile) -> bool:

@@ -81,6 +81,7 @@ def check_launch(
     *,
     program: str = "vllm serve",
     of_fork: bool = False,
+    installed: frozenset[str] = frozenset(),
 ) -> CheckedLaunch:
     """Compare flags and variables with what a release knows.
 
@@ -89,6 +90,7 @@ def check_launch(
         variables: names of the environment that the launch sets.
         release: of vLLM.
         program: as :attr:`PastedLaunch.program`.
+        installed: flags that the installed server takes beside those of the table.
         of_fork: the launch is for a hardware fork: names unknown to vLLM may be that fork's own.
     """
     corrections: list[Correction] = []
@@ -102,7 +104,7 @@ def check_launch(
         if _is_of_fork(name, of_fork):
             warnings.append(f"--{name} is not vLLM's own: it belongs to a fork or a plug-in")
             continue
-        corrections += _check_flag(name, value, release)
+        corrections += _check_flag(name, value, release, installed)
     for name in variables:
         if not name.startswith("VLLM_"):
             continue
@@ -138,13 +140,15 @@ def _is_of_fork(name: str, of_fork: bool) -> bool:
     return name in advice.FORK_FLAGS or (of_fork and history.flag_span(_defined(name)) is None)
 
 
-def _check_flag(name: str, value: object, release: Release) -> Iterator[Correction]:
+def _check_flag(
+    name: str, value: object, release: Release, installed: frozenset[str]
+) -> Iterator[Correction]:
     written_out = full_name(name, release)
     head = written_out.partition(".")[0]
     if head in ("model", "help", "version", "config", "port", "host"):
         return
     defined = _defined(head)
-    known = history.flags_of(release)
+    known = history.flags_of(release) | installed
     if head not in known and defined not in known:
         if _is_accepted_pair(head, known, release):
             return

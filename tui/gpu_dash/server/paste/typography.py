@@ -30,6 +30,7 @@ _PROMPT = re.compile(
     re.MULTILINE,
 )
 _POWERSHELL_ENV = re.compile(r"^[ \t]*\$env:(\w+)[ \t]*=[ \t]*", re.MULTILINE | re.IGNORECASE)
+_POWERSHELL_VALUE = re.compile(r"\$env:(\w+)", re.IGNORECASE)
 _FOREIGN_CONTINUATION = re.compile(r"[ \t][`^][ \t]*\n")
 
 
@@ -45,6 +46,7 @@ def plain(text: str) -> str:
     text = _ANY.sub("-", text)
     text = _PROMPT.sub("", text)
     text = _POWERSHELL_ENV.sub(r"export \1=", text)
+    text = _POWERSHELL_VALUE.sub(r"${\1}", text)
     return _FOREIGN_CONTINUATION.sub(" \\\n", text)
 
 
