@@ -109,6 +109,18 @@ HELM = """
             "Start it:\n```bash\n$ vllm serve a/b \\\n  --seed 1\n```\nIt isn’t up.",
             {"flags": {"seed": "1"}},
         ),
+        (
+            'docker run --gpus all "$IMAGE" --model a/b --max-model-len 4096',
+            {"model": "a/b", "unresolved": ["IMAGE"]},
+        ),
+        (
+            'f() {\n  local model=$1\n  vllm serve "$model"\n}\nf a/b',
+            {"model": "$model", "unresolved": ["1", "model"]},
+        ),
+        (
+            '$env:TOK = "x"\ndocker run `\n  -e A=$env:TOK vllm/vllm-openai --model a/b',
+            {"model": "a/b", "env": {"A": "x"}},
+        ),
         ("echo 'vllm serve x/y'\nvllm serve a/b", {"model": "a/b"}),
     ],
 )

@@ -12,7 +12,12 @@ from yaml.resolver import Resolver
 from gpu_dash.server.paste.container_run import looks_like_vllm
 from gpu_dash.server.paste.launch import Notes, PastedContainer, PastedLaunch
 from gpu_dash.server.paste.script import ScriptReader
-from gpu_dash.server.paste.server_words import IMAGE_ENTRYPOINT, find_server, read_server
+from gpu_dash.server.paste.server_words import (
+    IMAGE_ENTRYPOINT,
+    find_server,
+    has_own_flags,
+    read_server,
+)
 from gpu_dash.server.paste.shell_words import ShellReader
 from gpu_dash.server.paste.variables import Variables
 
@@ -25,9 +30,6 @@ _TEMPLATE_VALUE = re.compile(
     r"^(\s*(?:-\s+)?(?:[\w./-]+:\s+|-\s+))(\{\{.*\}\}[^\"'\n#]*?)[ \t]*$", re.M
 )
 _GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi")
-_VLLM_ARGUMENT = re.compile(
-    r"--(?:served-model-name|max-model-len|tensor-parallel-size|gpu-memory-utilization)(?![\w-])"
-)
 
 
 class _TextLoader(yaml.SafeLoader):
@@ -104,7 +106,7 @@ def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
             notes.warn("the whole command line is one word: it would be looked up as one program")
         return found
     is_foreign = bool(words) and not words[0].startswith("-") and words[0] in _FOREIGN_PROGRAMS
-    plainly = any(_VLLM_ARGUMENT.match(word) for word in words)
+    plainly = has_own_flags(words)
     names = (container.image, str(node.get("name", "")), str(node.get("container_name", "")))
     if is_foreign or not (plainly or any(looks_like_vllm(name) for name in names)):
         return []

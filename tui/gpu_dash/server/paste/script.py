@@ -12,6 +12,7 @@ from gpu_dash.server.paste.server_words import (
     IMAGE_ENTRYPOINT,
     ServerStart,
     find_server,
+    has_own_flags,
     read_server,
 )
 from gpu_dash.server.paste.shell_words import ShellCommand, ShellReader, Word
@@ -132,6 +133,9 @@ class ScriptReader:
         }
         env = {**self._env, **self._variables.exported, **prefix, **inline}
         launch = read_server(start.program, start.arguments, self._notes, env, self._container)
+        self._variables.note_locals_in(
+            str(value) for value in (launch.model, launch.port, *launch.flags.values())
+        )
         model = launch.model or ""
         if self._folder and model.startswith(("./", "../")):
             self._notes.warn(f"the model's path is relative to {self._folder}")
@@ -158,7 +162,9 @@ class ScriptReader:
         if nested:
             for text in nested:
                 yield from self._nested(run.container, run.env).servers(text)
-        elif looks_like_vllm(run.container.image) and not _is_shell(words):
+        elif not _is_shell(words) and (
+            looks_like_vllm(run.container.image) or has_own_flags(run.arguments)
+        ):
             arguments = run.arguments
             if run.entrypoint and "serve" in arguments[:1]:
                 arguments = arguments[1:]

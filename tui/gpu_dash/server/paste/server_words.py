@@ -16,6 +16,10 @@ _SHORT_WITH_VALUE = re.compile(r"-([A-Za-z]{1,3}?)(?:=(.*)|(\d.*))", re.DOTALL)
 _NUMBER = re.compile(r"-\d[\d.e+-]*")
 _LOST_VALUE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?")
 _ALL_ARGUMENTS = re.compile(r"\$\{?[@*]\}?")
+_OWN_FLAG = re.compile(
+    r"--(?:served[-_]model[-_]name|max[-_]model[-_]len|tensor[-_]parallel[-_]size"
+    r"|gpu[-_]memory[-_]utilization)(?![\w-])"
+)
 _TRUTH = frozenset({"true", "false", "True", "False", "1", "0"})
 
 
@@ -48,6 +52,11 @@ def find_server(words: Sequence[str]) -> ServerStart | None:
             interpreted = at > 0 and "python" in words[at - 1]
             return ServerStart(name, tuple(words[: at - interpreted]), tuple(words[at + 1 :]))
     return None
+
+
+def has_own_flags(words: Sequence[str]) -> bool:
+    """Whether arguments are vLLM's by flags that no other server has."""
+    return any(_OWN_FLAG.match(word) for word in words)
 
 
 def read_server(

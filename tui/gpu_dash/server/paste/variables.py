@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_dash.server.paste.launch import Notes
 from gpu_dash.server.paste.shell_words import PLACEHOLDER, Word
@@ -52,6 +52,14 @@ class Variables:
         """``local NAME=value``: what a call gives is not missing from the text."""
         self._local.add(name)
         self.set(name, value)
+
+    def note_locals_in(self, texts: Iterable[str]) -> None:
+        """Note the ``local`` names that a server's own arguments still hold."""
+        for text in texts:
+            for match in _REFERENCE.finditer(text):
+                name = match["braced"] or match["name"]
+                if name in self._local:
+                    self._notes.leave(name)
 
     def set_array(self, name: str, words: tuple[str, ...], *, more: bool) -> None:
         """``NAME=(…)``, or ``NAME+=(…)``."""
