@@ -64,7 +64,7 @@ def test_flags_that_the_named_vllm_refuses_are_refused_before_it() -> None:
     old = profile(flags={"swap-space": 8, "max-model-len": 4096})
     named = msgspec.structs.replace(old, vllm_version="0.33")
 
-    with pytest.raises(PreflightError, match="--swap-space is gone.*kv-offloading-size"):
+    with pytest.raises(PreflightError, match=r"--swap-space is gone.*kv-offloading-size"):
         check_launch(named, os.environ, "/")
     check_launch(msgspec.structs.replace(old, vllm_version="0.17"), os.environ, "/")
     check_launch(old, os.environ, "/")
