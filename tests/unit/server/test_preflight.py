@@ -6,6 +6,7 @@ import os
 import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpu_dash.model.errors import PreflightError
@@ -57,3 +58,13 @@ def test_a_program_that_is_not_on_the_path_is_refused(tmp_path: Path) -> None:
 )
 def test_a_repository_id_is_no_path(model: str, is_path: bool) -> None:
     assert looks_like_path(model) is is_path
+
+
+def test_flags_that_the_named_vllm_refuses_are_refused_before_it() -> None:
+    old = profile(flags={"swap-space": 8, "max-model-len": 4096})
+    named = msgspec.structs.replace(old, vllm_version="0.33")
+
+    with pytest.raises(PreflightError, match=r"--swap-space is gone.*kv-offloading-size"):
+        check_launch(named, os.environ, "/")
+    check_launch(msgspec.structs.replace(old, vllm_version="0.17"), os.environ, "/")
+    check_launch(old, os.environ, "/")

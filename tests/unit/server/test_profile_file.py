@@ -38,7 +38,7 @@ def test_the_package_ships_the_profile_of_the_demo() -> None:
     ("text", "words"),
     [
         ("[server\n", "no valid TOML"),
-        ("description = 'x'\n", "missing required field `server`"),
+        ("description = 'x'\n", "`server.model`: '' names no model, and there is no [target]"),
         ("[server]\nmodel = 3\n", "`server.model`: expected `str`, got `int`"),
         (GOOD + "port = 'x'\n", "`server.port`: expected `int`, got `str`"),
         (GOOD + "port = 70000\n", "`server.port`: 70000 is not a port"),
@@ -56,6 +56,9 @@ def test_the_package_ships_the_profile_of_the_demo() -> None:
         ('[server]\nmodel = "a\\u0000b"\n', "holds a null character"),
         (GOOD + "[load]\noutput_tokens = 0\n", "`load.output_tokens`"),
         (GOOD + "[gpu]\nsource = 'cuda'\n", "`gpu.source`: 'cuda' is none of"),
+        (GOOD + "[target]\nbase_url = 'http://h'\n", "`target`"),
+        ("[target]\nbase_url = 'h:1'\n", "`target.base_url`: 'h:1' is not the URL"),
+        ("vllm_version = '2.0'\n" + GOOD, "`vllm_version`: vLLM 2.0"),
         ("name = 'x'\n" + GOOD, "`name` is the file's own name"),
     ],
 )

@@ -44,7 +44,13 @@ from gpu_dash.record.journal import shifted
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.recorder import Recorder
-from gpu_dash.server.command_line import LaunchCommand, build_command, flag_arguments, gpus_of
+from gpu_dash.server.command_line import (
+    LaunchCommand,
+    build_command,
+    flag_arguments,
+    gpus_of,
+    launch_flags,
+)
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.handles import (
     FORCE_MARGIN_S,
@@ -331,7 +337,7 @@ async def _launch_container(
         server.image or "",
         server.model,
         *("--host", "0.0.0.0", "--port", str(line.port)),
-        *flag_arguments(server.flags),
+        *flag_arguments(launch_flags(server)),
     ]
     handle = await ContainerHandle.launch(record, arguments, line.environment)
     return handle, msgspec.structs.replace(begun, container=record)

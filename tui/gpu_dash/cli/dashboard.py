@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import click
 
 from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
-from gpu_dash.cli.options import api_key_from, client_environment, existing_log
+from gpu_dash.cli.options import api_key_from, existing_log
 from gpu_dash.cli.screen import check_terminal, show_agent
+from gpu_dash.cli.targets import begin_profile
 from gpu_dash.model.commands import AskStatus, Launch, Watch
 from gpu_dash.model.errors import CommandRefused, UsageError
 from gpu_dash.server.profile_file import load_profile
@@ -41,13 +41,7 @@ def command(
         raise UsageError("give a PROFILE or --base-url URL, one of the two")
     begin: Launch | Watch | None = None
     if profile is not None:
-        begin = Launch(
-            profile=load_profile(profile),
-            environment=client_environment(),
-            folder=os.getcwd(),
-            label=label,
-            force=force,
-        )
+        begin = begin_profile(load_profile(profile), label=label, force=force)
     elif base_url is not None:
         begin = Watch(
             base_url=base_url,

@@ -12,7 +12,10 @@ from gpu_dash import __version__
 _COMMANDS = {
     "attach": "The dashboard on the agent that runs.",
     "demo": "The dashboard on simulated GPUs and a built-in server; needs nothing.",
+    "doctor": "What stands in the way on this host and at an endpoint.",
     "gpus": "One reading of every GPU.",
+    "plan": "Weights, KV cache and concurrency of a model on given cards, before a launch.",
+    "profiles": "List, show, check and make launch profiles.",
     "replay": "The dashboard on a recorded session.",
     "run": "Launch, ramp, record and judge without a screen.",
     "sessions": "The recorded sessions.",

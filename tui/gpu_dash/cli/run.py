@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gpu_dash.cli.options import (
-    Duration,
-    Ramp,
-    SloLimits,
-    api_key_from,
-    client_environment,
-    existing_log,
-)
+from gpu_dash.cli.options import Duration, Ramp, SloLimits, api_key_from, existing_log
 from gpu_dash.cli.run_job import RunJob
+from gpu_dash.cli.targets import begin_profile
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import Endpoint, LoadPlan
@@ -71,10 +64,8 @@ def _begin_command(options: dict[str, Any]) -> Launch | Watch:
             if options[name] is not None:
                 raise UsageError(f"--{name.replace('_', '-')} goes with --base-url, not a profile")
         profile = load_profile(options["profile"])
-        return Launch(
-            profile=profile,
-            environment=client_environment(),
-            folder=os.getcwd(),
+        return begin_profile(
+            profile,
             plan=_plan(profile.plan(), options),
             label=options["label"],
             session_folder=out,

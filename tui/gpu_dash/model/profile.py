@@ -5,6 +5,8 @@ A docstring under each field is the documentation of that field: ``gpu-dash prof
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gpu_dash.model.duration import parse_duration
@@ -48,6 +50,38 @@ class ServerProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     waits 20 s longer before it ends the whole session."""
 
 
+class TargetProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[target]``, in place of ``[server]``: an endpoint that somebody else runs. Nothing is
+    launched; the dashboard and ``run`` treat it as they treat ``--base-url``."""
+
+    base_url: str
+    """With or without one ``/v1`` at its end."""
+    base_url_env: str | None = None
+    """Environment variable that replaces ``base_url`` where it is set."""
+    model: str | None = None
+    """The model's id; asked from ``/v1/models`` if left out."""
+    model_env: str | None = None
+    """Environment variable that replaces ``model`` where it is set."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of each request."""
+    host_env: dict[str, str] = {}
+    """Variables that the server's host is known to need. Shown only: nothing is started with
+    them."""
+
+
+class ExpectedBand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[expected]``: what this profile is known to reach, to stand beside what was measured."""
+
+    concurrency: int
+    """Concurrent requests that the band is for."""
+    output_tokens_per_s: tuple[float, float]
+    """Lowest and highest throughput."""
+    ttft: str | None = None
+    """Time to first token that goes with it."""
+
+
 class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[load]``: the ramp that ``r`` starts and ``run`` runs."""
 
@@ -67,6 +101,8 @@ class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Tokens that each request asks for."""
     ignore_eos: bool = True
     """Go on to ``output_tokens`` whatever the model says (vLLM's ``ignore_eos``)."""
+    requests: int | None = None
+    """Instead of ``step``: a step is this many requests."""
     timeout: str = "120s"
     """A request that takes longer is ended and counted as ``timeout``."""
 
@@ -80,12 +116,20 @@ class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """``sim``: how many idle cards there are while no simulated server runs; 1 to 16."""
 
 
+NO_SERVER = ServerProfile(model="")
+"""Stands where a profile has a ``[target]`` and launches nothing."""
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One launch profile: a TOML file."""
 
-    server: ServerProfile
+    server: ServerProfile = NO_SERVER
+    target: TargetProfile | None = None
     description: str = ""
     """One line for ``gpu-dash profiles list``."""
+    vllm_version: str | None = None
+    """The vLLM that the flags are written for; ``profiles check`` compares with it."""
+    expected: ExpectedBand | None = None
     load: LoadProfile = LoadProfile()
     gpu: GpuProfile = GpuProfile()
     name: str = ""
@@ -107,5 +151,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             prompt_tokens=load.prompt_tokens,
             output_tokens=load.output_tokens,
             ignore_eos=load.ignore_eos,
+            requests=load.requests,
+            extra_body={} if self.target is None else self.target.extra_body,
             timeout_s=parse_duration(load.timeout),
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.profile import FlagValue, Profile
+from gpu_dash.model.profile import FlagValue, Profile, ServerProfile
 
 _PARALLEL_FLAGS = (
     ("tensor-parallel-size", "tp"),
@@ -57,12 +57,6 @@ def build_command(profile: Profile, environment: Mapping[str, str], port: int) -
                 f"{server.api_key_env} is not set; export it or remove the field"
             )
         merged["VLLM_API_KEY"] = api_key
-    flags: dict[str, FlagValue] = dict(server.flags)
-    if server.served_model_name is not None:
-        flags["served-model-name"] = server.served_model_name
-    shutdown_seconds = parse_duration(server.shutdown_timeout)
-    if shutdown_seconds > 0:
-        flags["shutdown-timeout"] = round(shutdown_seconds)
     command = [sys.executable if word == "{python}" else word for word in server.command]
     return LaunchCommand(
         argv=(
@@ -72,7 +66,7 @@ def build_command(profile: Profile, environment: Mapping[str, str], port: int) -
             server.host,
             "--port",
             str(port),
-            *flag_arguments(flags),
+            *flag_arguments(launch_flags(server)),
         ),
         environment=merged,
         base_url=f"http://{_reachable(server.host)}:{port}",
@@ -80,6 +74,17 @@ def build_command(profile: Profile, environment: Mapping[str, str], port: int) -
         model=server.served_model_name or server.model,
         api_key=api_key,
     )
+
+
+def launch_flags(server: ServerProfile) -> dict[str, FlagValue]:
+    """The flags of a profile, with those that stand in fields of their own."""
+    flags = dict(server.flags)
+    if server.served_model_name is not None:
+        flags["served-model-name"] = server.served_model_name
+    shutdown_seconds = parse_duration(server.shutdown_timeout)
+    if shutdown_seconds > 0:
+        flags["shutdown-timeout"] = round(shutdown_seconds)
+    return flags
 
 
 def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:
@@ -107,7 +112,6 @@ def gpus_of(
     Returns:
         ``None`` where the variable names cards by UUID, which only the driver can resolve.
     """
-    flags = profile.server.flags
     merged = {**environment, **profile.server.env}
     visible: Sequence[int] = present
     for variable in _VISIBLE_VARIABLES:
@@ -117,11 +121,17 @@ def gpus_of(
                 return None
             visible = [int(entry) for entry in entries]
             break
+    return tuple(visible[: parallel_size(profile)])
+
+
+def parallel_size(profile: Profile) -> int:
+    """How many cards a profile's flags ask for: tensor x pipeline x data parallel."""
+    flags = profile.server.flags
     size = 1
     for names in _PARALLEL_FLAGS:
         value = next((flags[name] for name in names if name in flags), 1)
         size *= value if isinstance(value, int) and value > 0 else 1
-    return tuple(visible[:size])
+    return size
 
 
 def _reachable(host: str) -> str:

@@ -11,6 +11,9 @@ from pathlib import Path
 from gpu_dash.model.errors import PreflightError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.server import HandleKind
+from gpu_dash.server.flags.check import Why
+from gpu_dash.server.flags.check import check_launch as check_flags
+from gpu_dash.server.flags.history import parse_release, show
 
 
 def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) -> None:
@@ -36,8 +39,25 @@ def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) 
         model = Path(folder, server.model).expanduser()
         if not model.exists():
             raise PreflightError(f"{where}: `server.model`: {model} does not exist")
+    if profile.vllm_version is not None:
+        _check_flags(profile, where)
     if server.port:
         check_port(server.host, server.port, where)
+
+
+def _check_flags(profile: Profile, where: str) -> None:
+    """Refuse what the vLLM that the profile names would refuse after its imports.
+
+    Raises:
+        PreflightError: every such flag, with what to write instead.
+    """
+    server, release = profile.server, parse_release(profile.vllm_version or "")
+    checked = check_flags(dict(server.flags), tuple(server.env), release)
+    refused = [one for one in checked.corrections if not one.name.startswith("VLLM_")]
+    refused = [one for one in refused if one.why is not Why.NO_EFFECT]
+    if refused:
+        details = "; ".join(one.detail for one in refused)
+        raise PreflightError(f"{where}: `server.flags`, for vLLM {show(release)}: {details}")
 
 
 def looks_like_path(model: str) -> bool:

@@ -19,8 +19,10 @@ import msgspec
 
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.profile import Profile
+from gpu_dash.model.profile import NO_SERVER, Profile
 from gpu_dash.model.server import HandleKind
+from gpu_dash.server.endpoint import normalize_base_url
+from gpu_dash.server.flags.history import parse_release
 
 GPU_SOURCES = ("auto", "nvml", "amd", "sim", "none")
 MAX_SIMULATED_CARDS = 16
@@ -119,12 +121,24 @@ def check_profile(profile: Profile, where: str) -> None:
     def fail(field: str, value: object, wanted: str) -> None:
         raise UsageError(f"{where}: `{field}`: {value!r} {wanted}")
 
+    if profile.target is not None:
+        if server != NO_SERVER:
+            fail("target", "[target]", "and [server] exclude each other: launch, or take what runs")
+        try:
+            normalize_base_url(profile.target.base_url)
+        except UsageError as error:
+            raise UsageError(f"{where}: `target.base_url`: {error}") from error
+    elif not server.model.strip():
+        fail("server.model", server.model, "names no model, and there is no [target]")
+    if profile.vllm_version is not None:
+        try:
+            parse_release(profile.vllm_version)
+        except UsageError as error:
+            raise UsageError(f"{where}: `vllm_version`: {error}") from error
     if not 0 <= server.port <= 65535:
         fail("server.port", server.port, "is not a port (0 to 65535)")
     if "\0" in "".join((server.model, server.host, *server.command, *server.container_args)):
         raise UsageError(f"{where}: `server`: a text in it holds a null character")
-    if not server.model.strip():
-        fail("server.model", server.model, "names no model")
     if not server.command or not all(server.command):
         fail("server.command", list(server.command), "names no program")
     if server.kind is HandleKind.EXTERNAL:

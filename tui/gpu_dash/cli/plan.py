@@ -1,0 +1,166 @@
+"""``gpu-dash plan CONFIG.json``: what a model needs on given cards, before a launch."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpu_dash.analysis.memory.plan import (
+    GIB,
+    MemoryPlan,
+    PlanRequest,
+    default_utilization,
+    plan_memory,
+)
+from gpu_dash.analysis.memory.shape import ModelShape, read_shape
+from gpu_dash.analysis.memory.weights import Split, parameters
+from gpu_dash.cli.options import print_json
+from gpu_dash.model.errors import UsageError
+from gpu_dash.server.flags.history import NEWEST, parse_release
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B?)?", re.IGNORECASE)
+_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+_INDEX = "model.safetensors.index.json"
+
+
+class Size(click.ParamType[int]):
+    """``48GiB``, ``80GB``, ``1073741824`` → bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip())
+        if match is None:
+            self.fail(f"{value!r} is not a size; write 48GiB or 80GB", param, ctx)
+        unit = (match[2] or "B").upper()
+        base = 1024 if "I" in unit else 1000
+        return int(float(match[1]) * base ** _POWERS.get(unit[0], 0))
+
+
+@click.command("plan")
+@click.argument("config", type=click.Path())
+@click.option("--gpus", type=click.IntRange(min=1), default=1, help="How many cards there are.")
+@click.option("--gpu-memory", type=Size(), required=True, metavar="48GiB", help="Of one card.")
+@click.option(
+    "--tp", type=click.IntRange(min=1), help="Tensor parallel size; all cards if left out."
+)
+@click.option("--pp", type=click.IntRange(min=1), default=1, help="Pipeline parallel size.")
+@click.option("--dp", type=click.IntRange(min=1), default=1, help="Data parallel size.")
+@click.option("--gpu-memory-utilization", type=click.FloatRange(0.01, 1.0), metavar="0.92")
+@click.option("--vllm-version", metavar="X.Y", help="Decides about defaults.")
+@click.option(
+    "--dtype", metavar="NAME", help="float16, bfloat16, float32; the model's if left out."
+)
+@click.option("--quantization", metavar="NAME", help="awq, gptq, fp8 …; the model's if left out.")
+@click.option("--kv-dtype", default="auto", metavar="NAME", help="auto, fp8.")
+@click.option("--max-model-len", type=click.IntRange(min=1), help="The model's if left out.")
+@click.option("--max-num-batched-tokens", type=click.IntRange(min=1), help="8192 if left out.")
+@click.option("--block-size", type=click.IntRange(min=1), default=16, help="128 on CPUs.")
+@click.option("--kv-cache-memory", type=Size(), metavar="SIZE", help="Given: tokens are exact.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Requests of full length at once.")
+@click.option("--enforce-eager", is_flag=True, help="No CUDA graphs.")
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+def command(config: str, as_json: bool, **options: Any) -> int:
+    """Weights, KV cache and concurrency of the model of CONFIG.json (or its folder)."""
+    path = Path(config).expanduser()
+    path = path / "config.json" if path.is_dir() else path
+    shape = read_shape(_read_object(path))
+    request = _request(options, path)
+    plan = plan_memory(shape, request)
+    if as_json:
+        print_json(_as_json(plan))
+    else:
+        click.echo(_in_words(shape, request, plan))
+    return 0 if plan.fits else 1
+
+
+def _request(options: dict[str, Any], path: Path) -> PlanRequest:
+    version = options["vllm_version"]
+    release = NEWEST if version is None else parse_release(version)
+    split_apart = options["pp"] * options["dp"]
+    tensor = options["tp"] or max(1, options["gpus"] // split_apart)
+    return PlanRequest(
+        gpus=options["gpus"],
+        gpu_memory_bytes=options["gpu_memory"],
+        split=Split(tensor=tensor, pipeline=options["pp"], data=options["dp"]),
+        utilization=options["gpu_memory_utilization"] or default_utilization(release),
+        dtype=options["dtype"],
+        quantization=options["quantization"],
+        kv_dtype=options["kv_dtype"],
+        max_model_len=options["max_model_len"],
+        concurrency=options["concurrency"],
+        block_size=options["block_size"],
+        batched_tokens=options["max_num_batched_tokens"],
+        kv_bytes=options["kv_cache_memory"],
+        checkpoint_bytes=_checkpoint_bytes(path),
+        eager=options["enforce_eager"],
+    )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; name a model's config.json") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: no valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: it holds no object; name a model's config.json")
+    return value
+
+
+def _checkpoint_bytes(config: Path) -> int | None:
+    """The size of the weights as the index beside the config gives it."""
+    index = config.with_name(_INDEX)
+    if not index.exists():
+        return None
+    metadata = _read_object(index).get("metadata")
+    size = metadata.get("total_size") if isinstance(metadata, dict) else None
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _as_json(plan: MemoryPlan) -> dict[str, Any]:
+    return {
+        "fits": plan.fits,
+        "weights_bytes_per_gpu": plan.weights_bytes_per_gpu,
+        "kv_bytes_per_token_per_gpu": plan.cache.bytes_per_token,
+        "kv_tokens": plan.cache.tokens,
+        "max_concurrency": round(plan.cache.max_concurrency, 2),
+        "max_model_len": plan.longest_model_len,
+        "tensor_parallel_sizes": list(plan.tensor_parallel_sizes),
+        "reasons": list(plan.reasons),
+        "kv_bytes_per_gpu": plan.kv_bytes_per_gpu,
+        "activation_bytes_per_gpu": plan.activation_bytes_per_gpu,
+        "peak_bytes_per_gpu": plan.peak_bytes_per_gpu,
+        "planned_model_len": plan.max_model_len,
+    }
+
+
+def _in_words(shape: ModelShape, request: PlanRequest, plan: MemoryPlan) -> str:
+    split, cache = request.split, plan.cache
+    billions = parameters(shape) / 1e9
+    lines = [
+        f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on "
+        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} "
+        f"PP {split.pipeline} DP {split.data}, utilisation {request.utilization:.2f}",
+        f"  weights          {plan.weights_bytes_per_gpu / GIB:8.2f} GiB on each GPU",
+        f"  activations etc. {plan.activation_bytes_per_gpu / GIB:8.2f} GiB, estimated",
+        f"  KV cache         {plan.kv_bytes_per_gpu / GIB:8.2f} GiB, "
+        f"{cache.bytes_per_token:,} bytes a token on each GPU",
+        f"  KV tokens        {cache.tokens:,}, {cache.max_concurrency:.2f}x requests of "
+        f"{plan.max_model_len:,} tokens",
+        f"  longest context  {plan.longest_model_len:,} tokens",
+        f"  possible TP      {', '.join(map(str, plan.tensor_parallel_sizes))}",
+    ]
+    if request.concurrency is not None:
+        lines.append(
+            f"  peak             {plan.peak_bytes_per_gpu / GIB:8.2f} GiB at "
+            f"{request.concurrency} requests of full length"
+        )
+    return "\n".join([*lines, *(f"  {reason}" for reason in plan.reasons)])

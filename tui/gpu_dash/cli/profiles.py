@@ -1,0 +1,225 @@
+"""``gpu-dash profiles``: what there is, what is wrong with it, and new ones from a paste."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from gpu_dash.cli.options import print_json
+from gpu_dash.model.errors import UsageError
+from gpu_dash.model.profile import Profile
+from gpu_dash.model.text import one_line, strip_controls
+from gpu_dash.server.command_line import flag_arguments, launch_flags
+from gpu_dash.server.flags.check import CheckedLaunch, check_launch
+from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
+from gpu_dash.server.flags.installed import ask_installed
+from gpu_dash.server.paste.profile_text import profile_text
+from gpu_dash.server.paste.text import ImportedLaunch, import_text
+from gpu_dash.server.profile_file import (
+    load_profile,
+    package_profiles_folder,
+    profile_files,
+    read_profile,
+    user_profiles_folder,
+)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@click.group("profiles")
+def command() -> None:
+    """List, show, check and make launch profiles."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="A list of objects.")
+def list_profiles(as_json: bool) -> None:
+    """Every profile there is; the user's own hides the package's of that name."""
+    rows = []
+    for path in profile_files():
+        try:
+            profile = read_profile(path)
+            description, problem = profile.description, None
+        except UsageError as error:
+            description, problem = "", str(error)
+        own = path.parent != package_profiles_folder()
+        rows.append({"name": path.stem, "description": description, "own": own, "problem": problem})
+    if as_json:
+        print_json(rows)
+        return
+    width = max((len(str(row["name"])) for row in rows), default=0)
+    for row in rows:
+        mark = "*" if row["own"] else " "
+        text = row["description"] if row["problem"] is None else f"BROKEN: {row['problem']}"
+        click.echo(f"{mark} {str(row['name']).ljust(width)}  {strip_controls(str(text))}")
+    if any(row["own"] for row in rows):
+        click.echo(f"* in {user_profiles_folder()}")
+
+
+@command.command("show")
+@click.argument("name")
+def show_profile(name: str) -> None:
+    """What a profile starts or asks, and the band that it is known to reach."""
+    profile = load_profile(name)
+    click.echo(f"{profile.name}: {strip_controls(profile.description)}")
+    for label, text in _facts(profile):
+        click.echo(f"  {label.ljust(10)} {strip_controls(text)}")
+
+
+@command.command("check")
+@click.argument("name")
+@click.option("--vllm-version", metavar="X.Y", help="Compare with this one, not the profile's.")
+@click.option("--installed", is_flag=True, help="Ask the vllm that the profile would start.")
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+def check_profile(name: str, vllm_version: str | None, installed: bool, as_json: bool) -> int:
+    """Compare flags and environment with a vLLM version, and say what to write instead."""
+    if installed and vllm_version is not None:
+        raise UsageError("--installed and --vllm-version: give one of the two")
+    profile = load_profile(name)
+    version = vllm_version or profile.vllm_version
+    release = NEWEST if version is None else parse_release(version)
+    flags: frozenset[str] = frozenset()
+    if installed and _starts_vllm(profile):
+        found = ask_installed(profile.server.command[0], os.environ)
+        release, flags = found.release, found.flags
+    checked = _checked(profile, release, flags)
+    if as_json:
+        print_json(
+            {
+                "profile": profile.name,
+                "vllm_version": show(release),
+                "corrections": [
+                    {"name": one.name, "instead": one.instead, "why": str(one.why)}
+                    for one in checked.corrections
+                ],
+                "warnings": list(checked.warnings),
+            }
+        )
+    else:
+        for one in checked.corrections:
+            click.echo(f"{profile.name}: {strip_controls(one.detail)}")
+        for warning in checked.warnings:
+            click.echo(f"{profile.name}: note: {strip_controls(warning)}")
+        if not checked.corrections and _starts_vllm(profile):
+            click.echo(f"{profile.name}: right for vLLM {show(release)}")
+    return 1 if checked.corrections else 0
+
+
+@command.command("new")
+@click.argument("name")
+@click.option(
+    "--from-command", "source", metavar="TEXT|-", help="What you would paste; - is stdin."
+)
+@click.option("--vllm-version", metavar="X.Y", help="Correct for this one, not the newest known.")
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="What was read, as one object.")
+def new_profile(
+    name: str, source: str | None, vllm_version: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Write a profile, from a launch command or from answers."""
+    path = _path_of_new(name)
+    release = NEWEST if vllm_version is None else parse_release(vllm_version)
+    text = _asked_command() if source is None else source
+    if text == "-":
+        text = sys.stdin.buffer.read().decode(errors="replace")
+    imported = import_text(text, release)
+    written = profile_text(imported, release)
+    if not dry_run:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_new(path, written)
+    if as_json:
+        print_json(imported.as_json())
+        return
+    if dry_run:
+        click.echo(written)
+        return
+    _explain(imported)
+    click.echo(f"written: {path}")
+
+
+def _path_of_new(name: str) -> Path:
+    from gpu_dash.cli.group import command_names
+
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(f"profile {name!r}: a name is letters, digits, dots and dashes")
+    if name in command_names():
+        raise UsageError(f"profile {name!r}: gpu-dash has a command of that name; choose another")
+    path = user_profiles_folder() / f"{name}.toml"
+    if path.exists():
+        raise UsageError(f"profile {name!r}: {path} exists; choose another name or edit that file")
+    return path
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+        path.chmod(0o600)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+
+
+def _asked_command() -> str:
+    """The launch command that a few answers make."""
+    model = click.prompt("Model (path or repository id)", type=str)
+    gpus = click.prompt("GPUs (tensor parallel size)", type=click.IntRange(min=1), default=1)
+    length = click.prompt("Longest context, tokens", type=click.IntRange(min=1), default=8192)
+    port = click.prompt("Port", type=click.IntRange(0, 65535), default=8000)
+    flags = {"tensor-parallel-size": gpus, "max-model-len": length, "port": port}
+    return shlex.join(["vllm", "serve", model, *flag_arguments(flags)])
+
+
+def _explain(imported: ImportedLaunch) -> None:
+    for one in imported.corrections:
+        click.echo(f"corrected: {one_line(one.detail)}")
+    for warning in imported.warnings:
+        click.echo(f"note: {one_line(warning)}")
+    if imported.secrets:
+        names = ", ".join(imported.secrets)
+        click.echo(f"secrets, not written; export them before the launch: {names}")
+    if imported.unresolved:
+        click.echo(f"fill in, the text does not say: {', '.join(imported.unresolved)}")
+
+
+def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> CheckedLaunch:
+    if profile.target is not None:
+        return CheckedLaunch((), ("an endpoint is not launched, so there are no flags to check",))
+    server = profile.server
+    if not _starts_vllm(profile):
+        return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
+    variables = tuple(server.env)
+    return check_launch(dict(server.flags), variables, release, installed=installed)
+
+
+def _starts_vllm(profile: Profile) -> bool:
+    return profile.target is None and profile.server.command[0] != "{python}"
+
+
+def _facts(profile: Profile) -> list[tuple[str, str]]:
+    server, target, load = profile.server, profile.target, profile.load
+    facts: list[tuple[str, str]] = []
+    if target is not None:
+        facts += [("endpoint", target.base_url), ("model", target.model or "asked from the server")]
+        facts += [("key", f"from ${target.api_key_env}")] if target.api_key_env else []
+        facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
+        facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
+    else:
+        words = [*server.command, *([server.image] if server.image else []), server.model]
+        facts.append(("starts", shlex.join([*words, *flag_arguments(launch_flags(server))])))
+        facts += [("env", f"{name}={value}") for name, value in server.env.items()]
+    ramp = ", ".join(map(str, load.ramp))
+    length = f"{load.requests} requests" if load.requests else load.step
+    facts.append(("load", f"{ramp} concurrent, {length} each, {load.output_tokens} output tokens"))
+    if profile.expected is not None:
+        low, high = profile.expected.output_tokens_per_s
+        ttft = f", TTFT {profile.expected.ttft}" if profile.expected.ttft else ""
+        at = profile.expected.concurrency
+        facts.append(("expected", f"{low:,.0f} to {high:,.0f} tok/s at {at} concurrent{ttft}"))
+    if profile.vllm_version is not None:
+        facts.append(("vLLM", profile.vllm_version))
+    return facts

@@ -1,0 +1,251 @@
+"""Compose files and Kubernetes manifests → the server among their containers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+from yaml.resolver import Resolver
+
+from gpu_dash.server.paste.container_run import looks_like_vllm
+from gpu_dash.server.paste.launch import Notes, PastedContainer, PastedLaunch
+from gpu_dash.server.paste.script import ScriptReader
+from gpu_dash.server.paste.server_words import (
+    IMAGE_ENTRYPOINT,
+    find_server,
+    has_own_flags,
+    read_server,
+)
+from gpu_dash.server.paste.shell_words import ShellReader
+from gpu_dash.server.paste.variables import Variables
+
+_KEY_LINE = re.compile(
+    r"^\s*(?:-\s+)?(?:image|args|command|services|containers|apiVersion|entrypoint)\s*:",
+    re.MULTILINE,
+)
+_TEMPLATE_LINE = re.compile(r"^[ \t]*\{\{-?[^\n]*\}\}[ \t]*$", re.MULTILINE)
+_TEMPLATE_VALUE = re.compile(
+    r"^(\s*(?:-\s+)?(?:[\w./-]+:\s+|-\s+))(\{\{.*\}\}[^\"'\n#]*?)[ \t]*$", re.M
+)
+_GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi")
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Every scalar is text, as it stands; ``<<`` still merges."""
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    "<": [
+        (tag, pattern)
+        for tag, pattern in Resolver.yaml_implicit_resolvers["<"]
+        if tag.endswith(":merge")
+    ]
+}
+
+
+def is_manifest(text: str) -> bool:
+    """Whether a text looks like YAML with containers in it."""
+    return _KEY_LINE.search(text) is not None and _documents(text) is not None
+
+
+def servers_of_manifest(text: str, notes: Notes) -> list[PastedLaunch]:
+    """The servers among the containers of a text, those that say so most plainly first."""
+    found: list[PastedLaunch] = []
+    for node in _containers(_documents(text) or []):
+        found += _server_of(node, notes)
+    return found
+
+
+def _documents(text: str) -> list[Any] | None:
+    """The YAML documents with every scalar as text; ``None``: it is no YAML of ours."""
+    text = _TEMPLATE_LINE.sub("", text.replace("\t", "  "))
+    text = _TEMPLATE_VALUE.sub(r"\1'\2'", text)
+    try:
+        documents = list(yaml.load_all(text, Loader=_TextLoader))
+    except (yaml.YAMLError, ValueError, TypeError):
+        return None
+    return documents if any(isinstance(one, dict | list) for one in documents) else None
+
+
+def _containers(node: Any) -> Iterator[Mapping[str, Any]]:
+    """Every mapping that has an image, a command or arguments."""
+    if isinstance(node, list):
+        for one in node:
+            yield from _containers(one)
+    elif isinstance(node, dict):
+        if any(isinstance(node.get(key), str | list) for key in ("image", "command", "args")):
+            yield node
+            return
+        for key, one in node.items():
+            if not str(key).startswith("x-"):
+                yield from _containers(one)
+
+
+def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
+    env = _environment(node)
+    within = Variables(notes, {name: value for name, value in env.items() if value})
+    env = {name: None if value is None else within.expand(value) for name, value in env.items()}
+    known = {name: value for name, value in env.items() if value is not None}
+    container = _container_of(node, Variables(notes, known))
+    own_program = [
+        *_words(node, "entrypoint", notes, known),
+        *_words(node, "command", notes, known),
+    ]
+    words = [*own_program, *_words(node, "args", notes, known)]
+    start = find_server(words)
+    if start is not None:
+        _tell_of_ports(container, start.arguments, notes)
+        return [read_server(start.program, start.arguments, notes, env, container)]
+    nested = [word for word in words if " " in word.strip() and "vllm" in word]
+    if nested:
+        reader = ScriptReader(notes, known, container, env)
+        found = [server for text in nested for server in reader.servers(text)]
+        if found and words[0] == nested[0]:
+            notes.warn("the whole command line is one word: it would be looked up as one program")
+        return found
+    is_foreign = bool(words) and not words[0].startswith("-") and words[0] in _FOREIGN_PROGRAMS
+    plainly = has_own_flags(words)
+    names = (container.image, str(node.get("name", "")), str(node.get("container_name", "")))
+    if is_foreign or not (plainly or any(looks_like_vllm(name) for name in names)):
+        return []
+    _tell_of_ports(container, words, notes)
+    return [read_server(IMAGE_ENTRYPOINT, words, notes, env, container)]
+
+
+_FOREIGN_PROGRAMS = frozenset(
+    {"sh", "bash", "/bin/sh", "/bin/bash", "python", "python3", "ray", "sleep"}
+)
+
+
+def _words(node: Mapping[str, Any], key: str, notes: Notes, known: Mapping[str, str]) -> list[str]:
+    """The words of a command, given as one text or as a list."""
+    value = node.get(key)
+    variables = Variables(notes, known)
+    if isinstance(value, str):
+        return [
+            text
+            for command in ShellReader(value.replace("$$", "\\$")).commands()
+            for word in command.words
+            for text in variables.words(word)
+        ]
+    if not isinstance(value, list):
+        return []
+    words: list[str] = []
+    for item in value:
+        text = variables.expand(
+            str(item).replace("$$", "$") if "vllm" not in str(item) else str(item)
+        )
+        flag, blank, rest = text.partition(" ")
+        if blank and flag.startswith("--") and "=" not in flag and "{" not in flag:
+            notes.warn(f"{flag!r} and its value are one word in the list; write them as two")
+            words += [flag, rest.strip()]
+        else:
+            words.append(text)
+    return words
+
+
+def _environment(node: Mapping[str, Any]) -> dict[str, str | None]:
+    env: dict[str, str | None] = {}
+    compose = node.get("environment")
+    if isinstance(compose, dict):
+        env |= {
+            str(name): None if value in (None, "") else str(value)
+            for name, value in compose.items()
+        }
+    elif isinstance(compose, list):
+        for item in compose:
+            name, equals, value = str(item).partition("=")
+            env[name] = value if equals else None
+    kubernetes = node.get("env")
+    if isinstance(kubernetes, list):
+        for item in kubernetes:
+            if isinstance(item, dict) and "name" in item:
+                given = item.get("value")
+                env[str(item["name"])] = None if given is None else str(given)
+    elif isinstance(kubernetes, dict):
+        env |= {str(name): str(value) for name, value in kubernetes.items()}
+    return env
+
+
+def _container_of(node: Mapping[str, Any], variables: Variables) -> PastedContainer:
+    image = node.get("image")
+    if isinstance(image, dict):
+        image = ":".join(str(image[key]) for key in ("repository", "tag") if key in image)
+    return PastedContainer(
+        image=variables.expand(str(image)) if image else None,
+        gpus=_gpus(node),
+        mounts=tuple(variables.expand(mount) for mount in _mounts(node)),
+        ports=tuple(variables.expand(port) for port in _ports(node)),
+    )
+
+
+def _gpus(node: Mapping[str, Any]) -> str | None:
+    resources = node.get("resources")
+    if isinstance(resources, dict):
+        for part in ("limits", "requests"):
+            amounts = resources.get(part)
+            if not isinstance(amounts, dict):
+                continue
+            for name in _GPU_RESOURCES:
+                if name in amounts:
+                    return str(amounts[name])
+    at: Any = node
+    for key in ("deploy", "resources", "reservations"):
+        at = at.get(key) or {} if isinstance(at, dict) else {}
+    devices = at.get("devices") if isinstance(at, dict) else None
+    for device in devices if isinstance(devices, list) else ():
+        if not isinstance(device, dict):
+            continue
+        if isinstance(device.get("device_ids"), list):
+            return ",".join(map(str, device["device_ids"]))
+        if "count" in device:
+            return f"count={device['count']}"
+    asked = node.get("gpus")
+    if isinstance(asked, str):
+        return asked
+    for entry in node.get("devices") or () if isinstance(node.get("devices"), list) else ():
+        if "gpu=" in str(entry):
+            return str(entry)
+    return None
+
+
+def _mounts(node: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("volumes", "volumeMounts"):
+        entries = node.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, str):
+                yield entry
+            elif isinstance(entry, dict):
+                source = entry.get("source") or entry.get("name")
+                target = entry.get("target") or entry.get("mountPath")
+                if source and target:
+                    yield f"{source}:{target}"
+
+
+def _ports(node: Mapping[str, Any]) -> Iterator[str]:
+    ports = node.get("ports")
+    for port in ports if isinstance(ports, list) else ():
+        if isinstance(port, str):
+            yield port
+        elif isinstance(port, dict) and "containerPort" in port:
+            yield str(port["containerPort"])
+        elif isinstance(port, dict) and "target" in port:
+            yield (
+                f"{port['published']}:{port['target']}"
+                if "published" in port
+                else str(port["target"])
+            )
+
+
+def _tell_of_ports(container: PastedContainer, words: Sequence[str], notes: Notes) -> None:
+    """Warn where the container offers a port on which vLLM does not listen."""
+    text = " ".join(words)
+    listens = re.search(r"--port[= ](\d+)", text)
+    port = listens[1] if listens else "8000"
+    offered = {entry.rsplit(":", 1)[-1].partition("/")[0] for entry in container.ports}
+    if offered and port not in offered and all(entry.isdecimal() for entry in offered):
+        notes.warn(
+            f"the container offers port {', '.join(sorted(offered))} but vLLM listens on {port}"
+        )

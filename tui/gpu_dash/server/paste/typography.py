@@ -1,0 +1,54 @@
+"""Plain text again from what word processors, chats and web pages make of a command."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTES = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟«»″＂", '"'),
+        **dict.fromkeys("‘’‚‛′＇", "'"),
+        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u3000", " "),
+        **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", None),
+        "\u2028": "\n",
+        "…": "...",
+        "＝": "=",
+    }
+)
+_DASH = "‐‑‒–—―−﹣－"
+_RUN_AT_WORD_START = re.compile(
+    rf"(?<![^\s'\"\[(,=])[{_DASH}-]*[{_DASH}][{_DASH}-]*(?=([A-Za-z][\w.-]*))"
+)
+_ANY = re.compile(f"[{_DASH}]")
+_SHORT = frozenset({"tp", "pp", "dp", "it", "ti", "dit", "itd", "lc", "dcp", "pcp"})
+"""Options of more than one letter that have one dash all the same."""
+_FENCE = re.compile(
+    r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)^[ \t]*(?:```|~~~)[ \t]*$", re.DOTALL | re.MULTILINE
+)
+_PROMPT = re.compile(
+    r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$#%]*[$#%]|[$%>])[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+_POWERSHELL_ENV = re.compile(r"^[ \t]*\$env:(\w+)[ \t]*=[ \t]*", re.MULTILINE | re.IGNORECASE)
+_POWERSHELL_VALUE = re.compile(r"\$env:(\w+)", re.IGNORECASE)
+_FOREIGN_CONTINUATION = re.compile(r"[ \t][`^][ \t]*\n")
+
+
+def plain(text: str) -> str:
+    """Quotes, dashes, spaces and line ends as a shell knows them; without fences and prompts."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_QUOTES)
+    blocks = [
+        block for block in _FENCE.findall(text) if "vllm" in block.lower() or "--model" in block
+    ]
+    if blocks:
+        text = "\n".join(blocks)
+    text = _RUN_AT_WORD_START.sub(lambda run: "-" if _is_short(run[1]) else "--", text)
+    text = _ANY.sub("-", text)
+    text = _PROMPT.sub("", text)
+    text = _POWERSHELL_ENV.sub(r"export \1=", text)
+    text = _POWERSHELL_VALUE.sub(r"${\1}", text)
+    return _FOREIGN_CONTINUATION.sub(" \\\n", text)
+
+
+def _is_short(word: str) -> bool:
+    return len(word) == 1 or word in _SHORT
