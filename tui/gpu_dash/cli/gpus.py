@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import click
 import msgspec
 
-from gpu_dash.cli.options import Duration, print_json
+from gpu_dash.cli.options import Interval, print_json
 from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.once import read_once
 from gpu_dash.gpu.saved.card import SavedCard
@@ -25,7 +25,7 @@ _HEADER = ("GPU", "NAME", "TEMP", "LEFT", "POWER", "SM CLOCK", "UTIL", "MEMORY",
 
 @click.command("gpus")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects, named as in gpu.csv.")
-@click.option("--watch", type=Duration(), metavar="DURATION", help="Read again and again.")
+@click.option("--watch", type=Interval(), metavar="SECONDS", help="Read again and again.")
 @click.option(
     "--gpu",
     "source",
@@ -163,6 +163,10 @@ def _row(info: GpuInfo, sample: GpuSample) -> dict[str, Any]:
         "power_limit_min_watts": info.power_limit_min_watts,
         "power_limit_max_watts": info.power_limit_max_watts,
         "sm_clock_max_mhz": info.sm_clock_max_mhz,
+        # Of one reading, the extremes are the reading itself.
+        "temperature_max_celsius": sample.temperature_celsius,
+        "power_max_watts": sample.power_watts,
+        "sm_clock_min_mhz": sample.sm_clock_mhz,
         "memory_clock_max_mhz": info.memory_clock_max_mhz,
         "memory_total_bytes": sample.memory_total_bytes or info.memory_total_bytes,
         "throttle_reasons": list(sample.throttle_reasons),
