@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 TIMEOUT_S = 20.0
@@ -63,11 +64,15 @@ try:
         if not os.WIFSTOPPED(status):
             break
         print("<job stopped>", flush=True)
-        input()
+        while input() == "bg":
+            os.killpg(job.pid, signal.SIGCONT)
+            os.waitpid(job.pid, os.WUNTRACED)
+            print("<job stopped again>", flush=True)
 finally:
     job.kill()
 """
-"""What a shell does with its jobs: it waits until one is stopped, and ``Enter`` is its ``fg``."""
+"""What a shell does with its jobs: it waits until one is stopped; ``bg``, and an empty line for
+``fg``."""
 
 
 class Terminal:
@@ -189,6 +194,35 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_for_a_while(between: tuple[str, 
         terminal.press(b"q")
         terminal.wait_for(b"<quit None None>")
         terminal.assert_as_before()
+
+
+def test_a_job_in_the_background_is_stopped_again() -> None:
+    with dashboard_on_a_terminal("well", SHELL, PARENT) as terminal:
+        terminal.wait_for(b"THERMAL")
+        terminal.press(b"\x1a")
+        terminal.wait_for(b"<job stopped>")
+        terminal.press(b"bg\n")
+        terminal.wait_for(b"<job stopped again>")
+        terminal.output = b""
+
+        terminal.press(b"\n")
+        terminal.wait_for(b"THERMAL")
+        terminal.press(b"q")
+        terminal.wait_for(b"<quit None None>")
+
+
+def test_a_stopped_job_ends_when_the_terminal_is_gone() -> None:
+    with dashboard_on_a_terminal("well", SHELL, PARENT) as terminal:
+        terminal.wait_for(b"THERMAL")
+        terminal.press(b"\x1a")
+        terminal.wait_for(b"<job stopped>")
+        job = psutil.Process(terminal.process.pid).children(recursive=True)
+        assert len(job) == 2
+        terminal.hang_up()
+
+        _, left = psutil.wait_procs(job, timeout=TIMEOUT_S)
+
+        assert not left
 
 
 def test_ctrl_z_is_refused_where_no_shell_could_bring_it_back() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import time
@@ -20,6 +19,7 @@ from gpu_dash.model.log import LogLine
 from gpu_dash.ui.bindings import KEYS, NEAR_S
 from gpu_dash.ui.feed import Feed, LinkState
 from gpu_dash.ui.help_text import after_leaving, help_rows
+from gpu_dash.ui.job import has_shell_below, stop_job
 from gpu_dash.ui.load_keys import (
     Offer,
     concurrency_now,
@@ -199,17 +199,12 @@ class DashboardApp(App[None]):
         self.say(f"q leaves, Ctrl+C once more too; {goes_on}")
 
     def action_suspend_process(self) -> None:
-        """Stop the whole job, as the terminal's own Ctrl+Z would.
-
-        A parent in the same job, such as make or a script, would otherwise stay in the foreground
-        and the shell never be asked. The leader of a session has no shell that could bring it
-        back.
-        """
-        if os.getpgrp() == os.getsid(0):
+        """Give the terminal to the shell below for a while."""
+        if not has_shell_below():
             self.say("Ctrl+Z: there is no shell below to come back from")
             return
         with self.suspend():
-            os.killpg(0, signal.SIGSTOP)
+            stop_job(sys.stdin.fileno())
 
     def action_help(self) -> None:
         """Show all keys."""
