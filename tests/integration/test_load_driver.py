@@ -157,7 +157,7 @@ async def test_ticks_say_what_happens_now_and_end_with_zeros() -> None:
         assert sum(tick.requests_ok for tick in ticks) == len(r.records())
         busy = next(tick for tick in ticks if tick.itl_p50_s is not None and tick.ttft_p50_s)
         assert busy.in_flight == 2
-        assert busy.path == "httpx"
+        assert busy.path == "direct"
         assert busy.itl_p50_s is not None
         assert busy.itl_p50_s >= 0.009
         assert 0 < busy.cpu_percent < 100

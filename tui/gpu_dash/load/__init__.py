@@ -12,9 +12,12 @@ In the worker, which is a process of its own so that no screen and no disk delay
 * :mod:`~gpu_dash.load.worker`: frames in, frames out, ticks;
 * :mod:`~gpu_dash.load.closed_loop`: keeps so many requests in flight;
 * :mod:`~gpu_dash.load.exchange`: one request, from its first byte to its last;
-* :mod:`~gpu_dash.load.transport`, :mod:`~gpu_dash.load.httpx_transport`: how bytes get there;
-* :mod:`~gpu_dash.load.sse`, :mod:`~gpu_dash.load.answer`, :mod:`~gpu_dash.load.outcome`,
-  :mod:`~gpu_dash.load.window`: what the bytes say, and what they count for (pure);
+* :mod:`~gpu_dash.load.transport`, :mod:`~gpu_dash.load.route`,
+  :mod:`~gpu_dash.load.direct_transport`, :mod:`~gpu_dash.load.httpx_transport`: how bytes get
+  there, and which of two ways they take;
+* :mod:`~gpu_dash.load.sse`, :mod:`~gpu_dash.load.template`, :mod:`~gpu_dash.load.answer`,
+  :mod:`~gpu_dash.load.outcome`, :mod:`~gpu_dash.load.window`: what the bytes say, and what they
+  count for (pure);
 * :mod:`~gpu_dash.load.prompt`: what each request asks.
 
 :mod:`~gpu_dash.load.protocol` is what the two sides say to each other.

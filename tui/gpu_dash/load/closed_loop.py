@@ -167,7 +167,7 @@ class ClosedLoop:
             None if window is None else window.opens_at,
             None if window is None else window.closes_at,
         )
-        self._outbox.ended(record, list(exchange.gaps()) if record.counted else [])
+        self._outbox.ended(record, exchange.gaps() if record.counted else None)
         self._pulse.ended(exchange)
 
     def _pause(self, concurrency: int) -> None:

@@ -106,8 +106,7 @@ class Exchange:
 
     def gaps(self) -> array[float]:
         """Seconds between each two chunks that carry tokens."""
-        stamps = self.arrivals
-        return array("d", map(float.__sub__, stamps[1:], stamps[:-1]))
+        return gaps_between(self.arrivals)
 
     # -- what the transport says ---------------------------------------------------------------
 
@@ -213,3 +212,8 @@ class Exchange:
         self._given_up = outcome
         if self._task is not None:
             self._task.cancel()
+
+
+def gaps_between(stamps: array[float]) -> array[float]:
+    """What lies between each two neighbours of ascending stamps."""
+    return array("d", map(float.__sub__, stamps[1:], stamps[:-1]))

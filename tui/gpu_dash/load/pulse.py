@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gpu_dash.load.exchange import Exchange
+from gpu_dash.load.exchange import Exchange, gaps_between
 from gpu_dash.load.protocol import Tick
 from gpu_dash.model.histogram import Histogram
 from gpu_dash.model.load import Outcome
@@ -74,7 +74,6 @@ class Pulse:
             return
         if counted == 0:
             self._ttft.add(arrivals[0] - exchange.sent_at)
-        for index in range(max(1, counted), len(arrivals)):
-            self._gaps.add(arrivals[index] - arrivals[index - 1])
+        self._gaps.add_all(gaps_between(arrivals[max(0, counted - 1) :]))
         self._output_tokens += len(arrivals) - counted
         self._counted_chunks[exchange] = len(arrivals)
