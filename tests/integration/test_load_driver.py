@@ -231,7 +231,7 @@ async def test_stop_cancels_what_is_in_flight_and_counts_it() -> None:
         ("unauthorized", Outcome.UNAUTHORIZED, "HTTP 401"),
         ("stall", Outcome.STALLED, "no data for 0.3 s"),
         ("silent", Outcome.TIMEOUT, "not ended after 0.8 s"),
-        ("disconnect", Outcome.DISCONNECTED, "closed connection"),
+        ("disconnect", Outcome.DISCONNECTED, "closed the connection"),
         ("error", Outcome.ERROR_IN_STREAM, "out of memory"),
         ("refused", Outcome.REFUSED, "Connect"),
     ],

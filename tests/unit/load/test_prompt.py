@@ -94,3 +94,11 @@ def test_a_usage_without_prompt_tokens_corrects_nothing() -> None:
     maker.make(1)
     maker.learn(1, 0)
     assert words(json.loads(maker.make(2))) == 100
+
+
+def test_a_server_that_counts_the_same_for_every_prompt_does_not_make_them_grow() -> None:
+    maker = RequestBodies("m", CHAT)
+    for request in range(1, 20):
+        maker.make(request)
+        maker.learn(request, 8)
+    assert words(json.loads(maker.make(20))) == 200

@@ -179,7 +179,7 @@ class _Connection(asyncio.Protocol):
         if self._is_whole or (self._has_head and not self._is_delimited and error is None):
             self._settle()
         else:
-            words = "closed by the server" if error is None else _words(error)
+            words = "the server closed the connection" if error is None else _words(error)
             self._settle(TransportError(Outcome.DISCONNECTED, words))
 
     # -- what the parser says ------------------------------------------------------------------

@@ -23,6 +23,9 @@ can be filled in 2 ** 128 ways, so no two requests share one by chance.
 """
 
 _CALIBRATED_WITHIN = 0.02
+_MOST_WORDS_PER_TOKEN = 2
+"""No tokenizer joins words; a server that counts fewer is wrong (gateways send constants), and
+following it would make prompts without end."""
 
 _WORDS = (
     "time", "year", "people", "way", "day", "man", "thing", "woman", "life", "child", "world",
@@ -94,7 +97,8 @@ class RequestBodies:
         if request < self._words_since_request or prompt_tokens <= 0:
             return
         if abs(prompt_tokens - self._tokens) > _CALIBRATED_WITHIN * self._tokens:
-            self._words = max(1, round(self._words * self._tokens / prompt_tokens))
+            words = round(self._words * self._tokens / prompt_tokens)
+            self._words = min(max(1, words), _MOST_WORDS_PER_TOKEN * self._tokens)
             self._words_since_request = self._newest_request + 1
 
     def _ids(self, request: int) -> list[int]:
