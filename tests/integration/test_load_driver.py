@@ -403,6 +403,44 @@ async def test_a_worker_ends_when_the_agent_is_killed() -> None:
         assert not worker.is_running()
 
 
+async def test_several_workers_are_one_load() -> None:
+    async with llm_server() as server:
+        made = Rig(server)
+        made.driver = LoadDriver(made._take, made.finished.append, workers=2)
+        made.driver.set_target(Target(base_url=server.url, model="m"))
+        await made.driver.start()
+        workers = psutil.Process().children()
+        assert len(workers) == 2
+        await made.run(plan(5, 1, requests=12))
+        await made.driver.close()
+        assert [len(step.requests) for step in made.finished] == [12, 12]
+        records = made.records()
+        assert len({record.request for record in records}) == 24
+        assert {(record.step, record.concurrency) for record in records} == {(1, 5), (2, 1)}
+        assert server.most_in_flight == 5
+        assert not any(worker.is_running() for worker in workers)
+
+
+async def test_one_lost_worker_ends_the_load_and_all_of_them() -> None:
+    async with llm_server() as server:
+        server.gap_s = 0.05
+        made = Rig(server)
+        made.driver = LoadDriver(made._take, made.finished.append, workers=2)
+        made.driver.set_target(Target(base_url=server.url, model="m"))
+        await made.driver.start()
+        workers = psutil.Process().children()
+        made.driver.set_concurrency(4)
+        async with asyncio.timeout(PATIENCE_S):
+            while made.driver.next_request <= 4:  # it knows of all that it will have to end
+                await asyncio.sleep(0.005)
+        workers[0].kill()
+        await made.until(LoadState.IDLE)
+        assert [record.outcome for record in made.records()] == [Outcome.CANCELLED] * 4
+        assert len(made.of(Notice)) == 1
+        await asyncio.to_thread(psutil.wait_procs, workers, PATIENCE_S)
+        await made.driver.close()
+
+
 def test_the_agents_side_does_not_load_the_http_client() -> None:
     script = (
         "import sys, gpu_dash.load.driver\n"
