@@ -37,7 +37,9 @@ class WorkerPool:
     ) -> None:
         self._on_frame = on_frame
         self._on_lost = on_lost
-        self._is_lost = False
+        self._left = workers
+        """Workers that have not ended."""
+        self._why_lost = ""
         self._open_files: dict[int, int] = {}
         self._sharers: dict[int, set[int]] = {}
         """Step to the workers that have a share of it and have not drained it."""
@@ -103,8 +105,9 @@ class WorkerPool:
         self._ticks.clear()
 
     def _lose(self, why: str) -> None:
-        if self._is_lost:
-            return
-        self._is_lost = True
-        self.kill()
-        self._on_lost(why)
+        if not self._why_lost:
+            self._why_lost = why
+            self.kill()
+        self._left -= 1
+        if self._left == 0:
+            self._on_lost(self._why_lost)
