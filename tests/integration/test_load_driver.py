@@ -406,6 +406,7 @@ async def test_a_worker_ends_when_the_agent_is_killed() -> None:
 async def test_several_workers_are_one_load() -> None:
     async with llm_server() as server:
         made = Rig(server)
+        server.ttft_s = 0.02
         made.driver = LoadDriver(made._take, made.finished.append, workers=2)
         made.driver.set_target(Target(base_url=server.url, model="m"))
         await made.driver.start()
@@ -425,6 +426,7 @@ async def test_one_lost_worker_ends_the_load_and_all_of_them() -> None:
     async with llm_server() as server:
         server.gap_s = 0.05
         made = Rig(server)
+        server.ttft_s = 0.02
         made.driver = LoadDriver(made._take, made.finished.append, workers=2)
         made.driver.set_target(Target(base_url=server.url, model="m"))
         await made.driver.start()

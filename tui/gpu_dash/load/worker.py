@@ -37,11 +37,11 @@ _LAG_PROBES = 5
 def main() -> None:
     """Run until stdin closes."""
     stdin, stdout = _take_stdio()
-    with stdin, stdout, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with stdin, stdout, asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(stdin, stdout, raise_open_files_limit()))
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop's event loop where it is installed: with one event a read it takes less than half
     of the processor time of asyncio's own."""
     try:
