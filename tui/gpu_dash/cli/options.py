@@ -85,6 +85,24 @@ class Rates(click.ParamType[tuple[float, ...]]):
         return rates
 
 
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """``{"top_k": 1}`` → a dict."""
+
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, Any]:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError as error:
+                self.fail(f"{value!r}: {error}", param, ctx)
+        if not isinstance(value, dict):
+            self.fail(f"{value!r} is no JSON object; write '{{\"top_k\": 1}}'", param, ctx)
+        return value
+
+
 class SloLimits(click.ParamType[Slo]):
     """``ttft=500ms,tpot=30ms`` → limits that a request must keep."""
 

@@ -11,6 +11,7 @@ import msgspec
 
 from gpu_dash.cli.options import (
     Duration,
+    JsonObject,
     Ramp,
     Rates,
     SloLimits,
@@ -19,6 +20,7 @@ from gpu_dash.cli.options import (
 )
 from gpu_dash.cli.run_job import RunJob
 from gpu_dash.cli.targets import begin_profile
+from gpu_dash.load.dataset import read_dataset
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import Arrival, Endpoint, LoadPlan
@@ -45,6 +47,9 @@ MOST = 10**9
 @click.option("--completions", "endpoint", flag_value="completions", help="Use /v1/completions.")
 @click.option("--prompt", metavar="TEXT", help="Text of each request.")
 @click.option("--prompt-tokens", type=click.IntRange(1, MOST), help="Length of a synthetic prompt.")
+@click.option("--dataset", type=click.Path(), help="Prompts from ShareGPT JSON or JSON Lines.")
+@click.option("--shared-prefix", type=click.FloatRange(0, 1), help="Share of a synthetic prompt.")
+@click.option("--extra-body", type=JsonObject(), metavar="JSON", help="Added to each request.")
 @click.option("--output-tokens", type=click.IntRange(1, MOST), help="Tokens that each asks for.")
 @click.option("--seed", type=click.IntRange(0, MOST), help="Reproduces the prompts.")
 @click.option("--slo", type=SloLimits(), metavar="ttft=500ms,tpot=30ms", help="For goodput.")
@@ -107,6 +112,9 @@ def _plan(plan: LoadPlan, options: dict[str, Any]) -> LoadPlan:
         "endpoint": None if options["endpoint"] is None else Endpoint(options["endpoint"]),
         "prompt": options["prompt"],
         "prompt_tokens": options["prompt_tokens"],
+        "dataset": _dataset(options),
+        "shared_prefix": options["shared_prefix"],
+        "extra_body": options["extra_body"],
         "output_tokens": options["output_tokens"],
         "seed": options["seed"],
         "slo": options["slo"],
@@ -128,3 +136,19 @@ def _plan(plan: LoadPlan, options: dict[str, Any]) -> LoadPlan:
         changes["prompt"] = None
     changed: LoadPlan = msgspec.structs.replace(plan, **changes)
     return changed
+
+
+def _dataset(options: dict[str, Any]) -> str | None:
+    """The absolute path of the file with prompts, once it is known to have some.
+
+    Raises:
+        UsageError: it has none, or the prompts were given otherwise too.
+    """
+    if options["dataset"] is None:
+        return None
+    for name in ("prompt", "prompt_tokens", "shared_prefix"):
+        if options[name] is not None:
+            raise UsageError(f"--dataset and --{name.replace('_', '-')}: give one of the two")
+    path = str(Path(options["dataset"]).absolute())
+    read_dataset(path)
+    return path

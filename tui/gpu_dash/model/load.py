@@ -91,6 +91,10 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt_tokens: int | None = None
     """Length of the synthetic prompt, used when ``prompt`` is not given; the server's ``usage``
     says what it really was."""
+    dataset: str | None = None
+    """Absolute path of a file with prompts, used instead of the two above."""
+    shared_prefix: float = 0.0
+    """Share of a synthetic prompt, from its head, that all requests have in common: 0 to 1."""
     output_tokens: int = 256
     ignore_eos: bool = True
     """Ask vLLM to go on to ``output_tokens``, so that all requests weigh the same."""
