@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from gpu_dash.load.direct_transport import DirectTransport
 from gpu_dash.load.exchange import Exchange
 from gpu_dash.load.httpx_transport import HttpxTransport
 from gpu_dash.load.prompt import RequestBodies
@@ -29,6 +30,8 @@ DATA = Path(__file__).parents[1] / "data" / "sse"
 CASES: dict[str, dict[str, Any]] = {
     case["id"]: case for case in map(json.loads, (DATA / "cases.jsonl").read_bytes().splitlines())
 }
+Way = type[DirectTransport] | type[HttpxTransport]
+WAYS: tuple[Way, ...] = (DirectTransport, HttpxTransport)
 SIDE_BY_SIDE = 24
 BREATH_S = 0.002
 """Between writes without a delay, so that they stay apart on the loopback."""
@@ -94,7 +97,7 @@ def a_port_without_a_listener() -> Iterator[int]:
         yield shut.getsockname()[1]
 
 
-async def _ask(case: dict[str, Any], port: int) -> Exchange:
+async def _ask(case: dict[str, Any], port: int, way: Way) -> Exchange:
     limits = case.get("client") or {}
     plan = LoadPlan(
         endpoint=Endpoint(case["request"]["endpoint"]),
@@ -104,7 +107,7 @@ async def _ask(case: dict[str, Any], port: int) -> Exchange:
         prompt_tokens=4,
     )
     target = Target(base_url=f"http://127.0.0.1:{port}/case/{case['id']}", model="acme/model-7b")
-    transport = HttpxTransport(target, plan.endpoint)
+    transport = way(target, plan.endpoint)
     exchange = Exchange(request=1, step=1, concurrency=1, plan=plan, secret=None)
     if "cancel_after_ms" in limits:
         asyncio.get_running_loop().call_later(limits["cancel_after_ms"] / 1000, exchange.cancel)
@@ -113,7 +116,7 @@ async def _ask(case: dict[str, Any], port: int) -> Exchange:
     return exchange
 
 
-async def _play_all() -> tuple[dict[str, Exchange], dict[str, list[float]]]:
+async def _play_all(way: Way) -> tuple[dict[str, Exchange], dict[str, list[float]]]:
     player = Player()
     server = await asyncio.start_server(player.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -122,7 +125,7 @@ async def _play_all() -> tuple[dict[str, Exchange], dict[str, list[float]]]:
     async def play(case: dict[str, Any], shut_port: int) -> Exchange:
         async with turns:
             is_shut = case["response"].get("transport") == "no-listener"
-            return await _ask(case, shut_port if is_shut else port)
+            return await _ask(case, shut_port if is_shut else port, way)
 
     with a_port_without_a_listener() as shut_port:
         exchanges = await asyncio.gather(*(play(case, shut_port) for case in CASES.values()))
@@ -131,10 +134,10 @@ async def _play_all() -> tuple[dict[str, Exchange], dict[str, list[float]]]:
     return dict(zip(CASES, exchanges, strict=True)), player.written_at
 
 
-@pytest.fixture(scope="module")
-def played() -> tuple[dict[str, Exchange], dict[str, list[float]]]:
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: way.path)
+def played(request: pytest.FixtureRequest) -> tuple[dict[str, Exchange], dict[str, list[float]]]:
     """All cases, played once: most of their time is waiting."""
-    return asyncio.run(_play_all())
+    return asyncio.run(_play_all(request.param))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -157,7 +157,7 @@ async def test_ticks_say_what_happens_now_and_end_with_zeros() -> None:
         assert sum(tick.requests_ok for tick in ticks) == len(r.records())
         busy = next(tick for tick in ticks if tick.itl_p50_s is not None and tick.ttft_p50_s)
         assert busy.in_flight == 2
-        assert busy.path == "httpx"
+        assert busy.path == "direct"
         assert busy.itl_p50_s is not None
         assert busy.itl_p50_s >= 0.009
         assert 0 < busy.cpu_percent < 100
@@ -231,7 +231,7 @@ async def test_stop_cancels_what_is_in_flight_and_counts_it() -> None:
         ("unauthorized", Outcome.UNAUTHORIZED, "HTTP 401"),
         ("stall", Outcome.STALLED, "no data for 0.3 s"),
         ("silent", Outcome.TIMEOUT, "not ended after 0.8 s"),
-        ("disconnect", Outcome.DISCONNECTED, "closed connection"),
+        ("disconnect", Outcome.DISCONNECTED, "closed the connection"),
         ("error", Outcome.ERROR_IN_STREAM, "out of memory"),
         ("refused", Outcome.REFUSED, "Connect"),
     ],
@@ -401,6 +401,46 @@ async def test_a_worker_ends_when_the_agent_is_killed() -> None:
             await server.until(0)
             await asyncio.to_thread(psutil.wait_procs, [worker], PATIENCE_S)
         assert not worker.is_running()
+
+
+async def test_several_workers_are_one_load() -> None:
+    async with llm_server() as server:
+        made = Rig(server)
+        server.ttft_s = 0.02
+        made.driver = LoadDriver(made._take, made.finished.append, workers=2)
+        made.driver.set_target(Target(base_url=server.url, model="m"))
+        await made.driver.start()
+        workers = psutil.Process().children()
+        assert len(workers) == 2
+        await made.run(plan(5, 1, requests=12))
+        await made.driver.close()
+        assert [len(step.requests) for step in made.finished] == [12, 12]
+        records = made.records()
+        assert len({record.request for record in records}) == 24
+        assert {(record.step, record.concurrency) for record in records} == {(1, 5), (2, 1)}
+        assert server.most_in_flight == 5
+        assert not any(worker.is_running() for worker in workers)
+
+
+async def test_one_lost_worker_ends_the_load_and_all_of_them() -> None:
+    async with llm_server() as server:
+        server.gap_s = 0.05
+        made = Rig(server)
+        server.ttft_s = 0.02
+        made.driver = LoadDriver(made._take, made.finished.append, workers=2)
+        made.driver.set_target(Target(base_url=server.url, model="m"))
+        await made.driver.start()
+        workers = psutil.Process().children()
+        made.driver.set_concurrency(4)
+        async with asyncio.timeout(PATIENCE_S):
+            while made.driver.next_request <= 4:  # it knows of all that it will have to end
+                await asyncio.sleep(0.005)
+        workers[0].kill()
+        await made.until(LoadState.IDLE)
+        assert [record.outcome for record in made.records()] == [Outcome.CANCELLED] * 4
+        assert len(made.of(Notice)) == 1
+        await asyncio.to_thread(psutil.wait_procs, workers, PATIENCE_S)
+        await made.driver.close()
 
 
 def test_the_agents_side_does_not_load_the_http_client() -> None:

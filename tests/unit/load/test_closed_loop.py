@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
+import msgspec
 import pytest
 
 from gpu_dash.load.closed_loop import ClosedLoop
@@ -23,7 +26,7 @@ from gpu_dash.load.protocol import (
 )
 from gpu_dash.load.pulse import Pulse
 from gpu_dash.load.transport import ResponseSink
-from gpu_dash.model.load import LoadPlan, Outcome, RequestRecord, Target
+from gpu_dash.model.load import Arrival, LoadPlan, Outcome, RequestRecord, Target
 from tests.unit.load.scripted import ScriptedTransport, broken, forever, quick, say
 
 TARGET = Target(base_url="http://127.0.0.1:1", model="m")
@@ -236,3 +239,67 @@ async def test_a_load_before_a_target_is_the_agents_fault_and_loud() -> None:
         )
         with pytest.raises(RuntimeError, match="before Configure"):
             loop.set_load(SetLoad(step=1, concurrency=1))
+
+
+async def test_places_that_are_spread_fill_one_after_the_other() -> None:
+    async with bench() as b:
+        b.holding.clear()
+        b.loop.set_load(SetLoad(step=1, concurrency=5, spread_s=0.2))
+        assert len(b.loop.in_flight) == 1
+        async with asyncio.timeout(5):
+            while len(b.loop.in_flight) < 5:
+                await asyncio.sleep(0.002)
+        b.outbox.flush()
+        started = [r.at for f in b.sent if isinstance(f, Started) for r in f.requests]
+        assert started[-1] - started[0] >= 0.15
+        b.load(2, 7)
+        assert len(b.loop.in_flight) == 7
+
+
+async def test_an_open_loop_sends_when_it_is_due_whatever_is_in_flight() -> None:
+    async with bench() as b:
+        b.loop.configure(
+            Configure(
+                target=TARGET,
+                plan=msgspec.structs.replace(PLAN, arrival=Arrival.CONSTANT),
+                first_request=1,
+            )
+        )
+        b.holding.clear()
+        b.loop.set_window(Window(step=1, opens_at=0.0, closes_at=None))
+        b.loop.set_load(SetLoad(step=1, concurrency=0, rate=100.0, requests=8))
+        async with asyncio.timeout(5):
+            while len(b.loop.in_flight) < 8:
+                await asyncio.sleep(0.002)
+        held_until = time.monotonic()
+        b.holding.set()
+        await b.until_drained(1)
+        records = b.records()
+        due = sorted(r.scheduled for r in records)
+        assert [y - x for x, y in pairwise(due)] == pytest.approx([0.01] * 7)
+        for record in records:
+            assert record.sent >= record.scheduled
+            assert record.ttft_s is not None
+            assert record.scheduled + record.ttft_s >= held_until
+        assert b.loop.is_idle
+
+
+async def test_workers_that_share_the_numbers_never_give_the_same() -> None:
+    given = []
+    for offset in range(3):
+        async with bench() as b:
+            for first in (1, 20):
+                b.loop.configure(
+                    Configure(
+                        target=TARGET,
+                        plan=PLAN,
+                        first_request=first,
+                        request_stride=3,
+                        request_offset=offset,
+                    )
+                )
+                b.load(first, 1, requests=4 + offset)
+                await b.until_drained(first)
+            given += [request for request, _, _ in b.started()]
+    assert len(set(given)) == len(given) == 30
+    assert {request % 3 for request in given} == {0, 1, 2}

@@ -355,3 +355,23 @@ def test_the_offered_plan_is_what_a_screen_is_told(play: Play) -> None:
     (changed,) = play.hear(play.conductor.offer(PLAN, play.now))
     assert isinstance(changed, LoadChanged)
     assert (changed.state, changed.plan) == (LoadState.IDLE, PLAN)
+
+
+def test_a_ramp_of_rates_asks_for_requests_per_second() -> None:
+    play = Play()
+    play.ramp(LoadPlan(rates=(2.0, 8.0), step_s=10.0, warmup_s=3.0))
+    play.go(14)
+    play.drained(1)
+    play.go(40)
+    loads = [(load.step, load.concurrency, load.rate) for load in play.of(SetLoad)]
+    assert loads == [(1, 0, 2.0), (2, 0, 8.0), (2, 0, None)]
+    assert [(b.concurrency, b.request_rate) for b in play.of(StepBegan)] == [(0, 2.0), (0, 8.0)]
+    assert {changed.request_rate for changed in play.of(LoadChanged)} == {2.0, 8.0, None}
+
+
+def test_only_a_ramp_with_a_warm_up_fills_its_places_slowly() -> None:
+    play = Play()
+    play.ramp()
+    play.key(5)
+    play.ramp(LoadPlan(ramp=(2,), warmup_s=3.0, requests=7))
+    assert [load.spread_s for load in play.of(SetLoad)] == [1.5, 0.0, 0.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_dash.load.conductor import StepFinished
+from gpu_dash.load.conductor import Level, StepFinished
 from gpu_dash.load.ledger import Ledger
 from gpu_dash.load.protocol import StartedRequest
 from gpu_dash.model.load import Outcome, RequestRecord, Slo
@@ -21,7 +21,7 @@ def finished(
     opened_at: float | None = None,
     closed_at: float | None = None,
 ) -> StepFinished:
-    return StepFinished(step, 4, Slo(ttft_s=1), was_open, opened_at, closed_at)
+    return StepFinished(step, Level(4), Slo(ttft_s=1), was_open, opened_at, closed_at)
 
 
 def test_a_step_gets_its_own_requests_and_all_its_gaps() -> None:

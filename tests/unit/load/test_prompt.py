@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gpu_dash.load.prompt import DEFAULT_PROMPT_TOKENS, RequestBodies
@@ -94,3 +96,33 @@ def test_a_usage_without_prompt_tokens_corrects_nothing() -> None:
     maker.make(1)
     maker.learn(1, 0)
     assert words(json.loads(maker.make(2))) == 100
+
+
+def test_a_server_that_counts_the_same_for_every_prompt_does_not_make_them_grow() -> None:
+    maker = RequestBodies("m", CHAT)
+    for request in range(1, 20):
+        maker.make(request)
+        maker.learn(request, 8)
+    assert words(json.loads(maker.make(20))) == 200
+
+
+def test_a_shared_prefix_is_the_same_in_every_request_and_the_rest_is_not() -> None:
+    for plan in (CHAT, msgspec.structs.replace(CHAT, endpoint=Endpoint.COMPLETIONS)):
+        maker = RequestBodies("m", msgspec.structs.replace(plan, shared_prefix=0.75))
+        prompts = []
+        for request in (1, 2):
+            body = json.loads(maker.make(request))
+            chat = body.get("messages", [{"content": ""}])[0]["content"].split()
+            prompts.append(body.get("prompt", chat))
+        assert len(prompts[0]) == 100
+        assert prompts[0][:75] == prompts[1][:75]
+        assert prompts[0][75:] != prompts[1][75:]
+
+
+def test_a_file_gives_each_prompt_once_before_it_gives_one_again(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("".join(json.dumps({"prompt": f"p{number}"}) + "\n" for number in range(5)))
+    plan = LoadPlan(dataset=str(file), seed=3)
+    made = [json.loads(RequestBodies("m", plan).make(number))["prompt"] for number in range(1, 11)]
+    assert sorted(made[:5]) == sorted(made[5:]) == ["p0", "p1", "p2", "p3", "p4"]
+    assert made[:5] == made[5:] != sorted(made[:5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 
 import pytest
 
@@ -37,7 +38,8 @@ def test_a_bucket_holds_its_own_middle(nanoseconds: int) -> None:
 
 
 def test_every_bucket_up_to_an_hour_holds_its_own_middle() -> None:
-    assert all(bucket_of(seconds_of(bucket)) == bucket for bucket in range(bucket_of(3600.0)))
+    buckets = range(bucket_of(NANOSECOND), bucket_of(3600.0))
+    assert all(bucket_of(seconds_of(bucket)) == bucket for bucket in buckets)
 
 
 def test_a_negative_duration_counts_as_zero() -> None:
@@ -55,6 +57,15 @@ def test_a_percentile_is_the_nearest_rank(percent: float, count: int) -> None:
     assert histogram.percentile(percent) == pytest.approx(
         values[int(rank) - 1], rel=0.0005, abs=NANOSECOND
     )
+
+
+def test_many_at_once_are_counted_like_one_by_one() -> None:
+    values = array("d", [0.0, *durations(11)])
+    one_by_one, at_once = Histogram(), Histogram()
+    for value in values:
+        one_by_one.add(value)
+    at_once.add_all(values)
+    assert at_once.counts == one_by_one.counts
 
 
 def test_merging_is_adding() -> None:

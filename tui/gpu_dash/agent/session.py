@@ -93,6 +93,7 @@ class Session:
             clock,
             first_step=begun.next_step,
             first_request=begun.next_request,
+            workers=begun.plan.workers,
         )
         self._load.set_target(
             Target(base_url=begun.status.base_url, model=begun.status.model, api_key=api_key)

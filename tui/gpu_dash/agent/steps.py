@@ -69,6 +69,8 @@ class StepAccount:
             gaps=step.gaps,
             gpus=self._window.end(step.closed_at),
             slo=step.slo,
+            request_rate=step.request_rate,
+            client_bound=step.client_bound,
         )
         self.results.append(result)
         self._publish(StepEnded(at=step.ended_at, result=result))

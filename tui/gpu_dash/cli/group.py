@@ -18,6 +18,7 @@ _COMMANDS = {
     "profiles": "List, show, check and make launch profiles.",
     "replay": "The dashboard on a recorded session.",
     "run": "Launch, ramp, record and judge without a screen.",
+    "selftest": "How true the load generator is on this machine.",
     "sessions": "The recorded sessions.",
     "status": "What runs on this host.",
     "stop": "Stop load, server and agent.",

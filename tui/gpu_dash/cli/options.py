@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -63,6 +64,43 @@ class Ramp(click.ParamType[tuple[int, ...]]):
         if not steps or min(steps) < 1:
             self.fail(f"{value!r} is not a ramp; write numbers from 1 up: 1,4,8,16", param, ctx)
         return steps
+
+
+class Rates(click.ParamType[tuple[float, ...]]):
+    """``2,4,8.5`` → requests per second."""
+
+    name = "rates"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            rates = tuple(float(rate) for rate in value.split(","))
+        except ValueError:
+            rates = ()
+        if not rates or not all(0 < rate < math.inf for rate in rates):
+            self.fail(f"{value!r}: write requests per second, above 0: 2,4,8.5", param, ctx)
+        return rates
+
+
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """``{"top_k": 1}`` → a dict."""
+
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, Any]:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError as error:
+                self.fail(f"{value!r}: {error}", param, ctx)
+        if not isinstance(value, dict):
+            self.fail(f"{value!r} is no JSON object; write '{{\"top_k\": 1}}'", param, ctx)
+        return value
 
 
 class SloLimits(click.ParamType[Slo]):

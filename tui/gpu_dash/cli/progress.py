@@ -38,7 +38,8 @@ class Progress:
                 changed = self._load is None or event.state is not self._load.state
                 self._load = event
                 if changed and event.state is not LoadState.IDLE:
-                    self._state_changed(f"step {event.step}: {event.state}, {event.concurrency}")
+                    words = load_words(event.concurrency, event.request_rate)
+                    self._state_changed(f"step {event.step}: {event.state}, {words}")
             case LoadTick():
                 self._rewrite(self._load_line(event))
             case Notice(text=text):
@@ -81,12 +82,18 @@ class Progress:
             return ""
         rate = tick.output_tokens / tick.interval_s if tick.interval_s > 0 else 0.0
         bar = ""
+        bound = "  client-bound" if tick.client_bound else ""
         if load.window_opens_at is not None and load.window_closes_at is not None:
             length = load.window_closes_at - load.window_opens_at
             done = (time.monotonic() - load.window_opens_at) / length if length > 0 else 1.0
             cells = max(0, min(BAR_CELLS, int(done * BAR_CELLS)))
             bar = f"[{'#' * cells}{'.' * (BAR_CELLS - cells)}] "
         return (
-            f"step {load.step} {load.state} {bar}c={load.concurrency} "
-            f"in flight {tick.in_flight}  {rate:.0f} tok/s"
+            f"step {load.step} {load.state} {bar}{load_words(load.concurrency, load.request_rate)} "
+            f"in flight {tick.in_flight}  {rate:.0f} tok/s{bound}"
         )
+
+
+def load_words(concurrency: int | None, request_rate: float | None) -> str:
+    """What a step asks for: ``c=8``, or ``2.5/s`` in an open loop."""
+    return f"c={concurrency}" if request_rate is None else f"{request_rate:g}/s"

@@ -15,7 +15,7 @@ from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.service import Service
 from gpu_dash.analysis.verdict import Verdict
 from gpu_dash.cli.options import print_json
-from gpu_dash.cli.progress import Progress
+from gpu_dash.cli.progress import Progress, load_words
 from gpu_dash.model.commands import Command, Launch, StartRamp, StopLoad, Watch
 from gpu_dash.model.errors import AgentError, CommandRefused, ServerError
 from gpu_dash.model.events import (
@@ -210,10 +210,12 @@ def _step_line(result: StepResult) -> str:
         gpu += f"  {result.min_sm_clock_mhz:.0f} MHz"
     if result.throttle_thermal_s:
         gpu += f"  thermal {result.throttle_thermal_s:.1f} s"
+    bound = "  client-bound" if result.client_bound else ""
+    load = load_words(result.concurrency, result.request_rate)
     failed = f"  failed {result.requests_failed}" if result.requests_failed else ""
     return (
-        f"step {result.step:<3} c={result.concurrency:<4} {result.output_tokens_per_s:8.1f} tok/s"
+        f"step {result.step:<3} {load:<6} {result.output_tokens_per_s:8.1f} tok/s"
         f"  ttft {milliseconds(result.ttft_p50_s)}/{milliseconds(result.ttft_p99_s)} ms"
         f"  itl {milliseconds(result.itl_p50_s)}/{milliseconds(result.itl_p99_s)} ms"
-        f"  ok {result.requests_ok}{failed}{gpu}"
+        f"  ok {result.requests_ok}{failed}{gpu}{bound}"
     )

@@ -8,10 +8,11 @@ without it, chunks that carry a token are counted.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_dash.load.sse import EventReader, SseEvent, StreamTooLong
+from gpu_dash.load.template import ChunkTemplate, learn_template
 
 _TOKEN_FIELDS = (
     "content",
@@ -26,6 +27,7 @@ _TOKEN_FIELDS = (
 """Fields of a ``delta`` or ``message`` that hold what the model wrote."""
 
 _LENGTH = "length"
+_END_OF_EVENT = b"\n\n"
 
 
 class Answer:
@@ -33,6 +35,7 @@ class Answer:
 
     def __init__(self) -> None:
         self._reader = EventReader()
+        self._template: ChunkTemplate | None = None
         self._quiet = array("d")
         """Stamps of chunks with an empty text, between the first token and the end."""
         self._quiet_is_last = False
@@ -63,16 +66,17 @@ class Answer:
         if self.is_over:
             return
         try:
-            for event in self._reader.feed(data, at):
-                self._take(event)
+            if self._reader.is_between_events and data.endswith(_END_OF_EVENT):
+                self._take_whole_events(data.split(_END_OF_EVENT)[:-1], at)
+            else:
+                self._take_all(self._reader.feed(data, at))
         except StreamTooLong as error:
             self.malformed = str(error)
 
     def end(self) -> None:
         """The body ended by itself: its last line need not end with a line break."""
         if not self.is_over:
-            for event in self._reader.end():
-                self._take(event)
+            self._take_all(self._reader.end())
 
     @property
     def is_over(self) -> bool:
@@ -119,6 +123,28 @@ class Answer:
         if not quiet or missing < len(quiet):
             return self.arrivals
         return array("d", sorted((*self.arrivals, *quiet)))
+
+    def _take_whole_events(self, events: list[bytes], at: float) -> None:
+        """Take events that lie in one read from their first byte to their blank line; those that
+        are like one before, undecoded."""
+        is_at_one = True
+        """The reader keeps nothing that the next event might belong to."""
+        for data in events:
+            if is_at_one and self._template is not None and self._template.matches(data):
+                self.arrivals.append(at)
+                self.last_event_at = at
+                continue
+            told = self._reader.feed(data + _END_OF_EVENT, at)
+            self._take_all(told)
+            if self.is_over:
+                return
+            is_at_one = self._reader.is_between_events
+            if len(told) == 1 and told[0].framed and not told[0].name and told[0].value:
+                self._template = learn_template(data, told[0].value) or self._template
+
+    def _take_all(self, events: Iterable[SseEvent]) -> None:
+        for event in events:
+            self._take(event)
 
     def _take(self, event: SseEvent) -> None:
         if self.is_over:

@@ -22,6 +22,9 @@ def check_plan(plan: LoadPlan) -> None:
         raise UsageError("ramp: no step in it; give concurrencies such as 1,4,8")
     for concurrency in plan.ramp:
         _at_least("ramp", concurrency, 1)
+    for rate in plan.rates:
+        if not rate > 0:
+            raise UsageError(f"rate: {rate:g} requests per second; give more than 0")
     _at_least("output tokens", plan.output_tokens, 1)
     if plan.requests is not None:
         _at_least("requests", plan.requests, 1)

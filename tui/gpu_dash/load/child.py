@@ -37,6 +37,7 @@ class WorkerChild:
         self._process: Process | None = None
         self._last_words = ""
         self._is_closing = False
+        self._is_to_end = False
         self._task = asyncio.create_task(self._run(), name="load worker")
 
     def send(self, frame: ToWorker) -> None:
@@ -58,6 +59,7 @@ class WorkerChild:
 
     def kill(self) -> None:
         """End the worker at once, whatever it does."""
+        self._is_to_end = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 
@@ -73,6 +75,8 @@ class WorkerChild:
         for frame in self._waiting:
             self._write(process, frame)
         self._waiting.clear()
+        if self._is_to_end:
+            process.kill()
         if self._is_closing and process.stdin is not None:
             process.stdin.close()
         told = await asyncio.gather(self._read_frames(process), self._read_words(process))

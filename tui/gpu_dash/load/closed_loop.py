@@ -1,11 +1,15 @@
-"""The closed loop: so many requests in flight, each replaced as soon as it ends."""
+"""Sends requests: so many in flight, each replaced as soon as it ends (a closed loop), or each
+when it is due, whatever is in flight (an open loop)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import random
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from gpu_dash.load.arrivals import gaps_of
 from gpu_dash.load.exchange import Exchange
 from gpu_dash.load.outbox import Outbox
 from gpu_dash.load.prompt import RequestBodies
@@ -25,6 +29,10 @@ class _Step:
     number: int
     concurrency: int
     left_to_send: int | None
+    places: int
+    """Requests that may be in flight now."""
+    gaps: Iterator[float] | None = None
+    """Seconds between the requests of an open loop."""
     in_flight: int = 0
     is_closed: bool = False
     """It sends nothing more."""
@@ -83,15 +91,17 @@ class ClosedLoop:
         """Take the target and the plan of the requests from now on."""
         self._configured = frame
         self._bodies = RequestBodies(frame.target.model, frame.plan)
-        self._next_request = max(self._next_request, frame.first_request)
+        first = max(self._next_request, frame.first_request)
+        self._next_request = first + (frame.request_offset - first) % frame.request_stride
         self._transport_for(frame)  # made now, so that the first request need not wait for it
 
     def set_load(self, frame: SetLoad) -> None:
         """Begin a step; the one before sends nothing more."""
         before, self._current = self._current, None
-        if frame.concurrency > 0:
-            self._current = _Step(frame.step, frame.concurrency, frame.requests)
-            self._fill()
+        if frame.rate is not None:
+            self._begin_open_loop(frame, frame.rate)
+        elif frame.concurrency > 0:
+            self._begin_closed_loop(frame)
         if before is not None:
             self._close(before)
 
@@ -116,15 +126,68 @@ class ClosedLoop:
         step = self._current
         while (
             step is not None
-            and len(self._open) + self._pauses < step.concurrency
+            and step.gaps is None
+            and len(self._open) + self._pauses < step.places
             and step.left_to_send != 0
         ):
             self._start(step)
+        self._end_if_all_sent()
+
+    def _end_if_all_sent(self) -> None:
+        step = self._current
         if step is not None and step.left_to_send == 0:
             self._current = None
             self._close(step)
 
-    def _start(self, step: _Step) -> None:
+    def _begin_closed_loop(self, frame: SetLoad) -> None:
+        places = frame.concurrency if frame.places is None else frame.places
+        step = _Step(frame.step, frame.concurrency, frame.requests, places)
+        self._current = step
+        missing = places - len(self._open)
+        if frame.spread_s > 0 and missing > 1:
+            step.places = len(self._open) + 1
+            self._widen_later(step, places, frame.spread_s / missing)
+        self._fill()
+
+    def _widen_later(self, step: _Step, places: int, interval_s: float) -> None:
+        """Add a place in a while, and so on until there are all."""
+
+        def widen() -> None:
+            if step is self._current:
+                step.places += 1
+                self._fill()
+                if step.places < places:
+                    self._widen_later(step, places, interval_s)
+
+        asyncio.get_running_loop().call_later(interval_s, widen)
+
+    def _begin_open_loop(self, frame: SetLoad, rate: float) -> None:
+        configured = self._configured
+        if configured is None:
+            raise RuntimeError("SetLoad before Configure: the agent broke the protocol")
+        plan = configured.plan
+        seed = plan.seed or random.SystemRandom().getrandbits(64)
+        gaps = gaps_of(plan.arrival, rate, (seed, frame.step, configured.request_offset))
+        step = _Step(frame.step, frame.concurrency, frame.requests, 0, gaps)
+        self._current = step
+        # workers that share a rate do not begin at the same moment
+        share = configured.request_offset / configured.request_stride
+        self._arrive_later(step, gaps, time.monotonic() + share / rate)
+
+    def _arrive_later(self, step: _Step, gaps: Iterator[float], due_at: float) -> None:
+        def arrive() -> None:
+            next_at = due_at
+            while step is self._current and next_at <= time.monotonic():
+                self._start(step, due_at=next_at)
+                next_at += next(gaps)
+                self._end_if_all_sent()
+            if step is self._current:
+                self._arrive_later(step, gaps, next_at)
+
+        wait_s = max(0.0, due_at - time.monotonic())
+        asyncio.get_running_loop().call_later(wait_s, arrive)
+
+    def _start(self, step: _Step, due_at: float | None = None) -> None:
         configured, bodies = self._configured, self._bodies
         if configured is None or bodies is None:
             raise RuntimeError("SetLoad before Configure: the agent broke the protocol")
@@ -134,8 +197,9 @@ class ClosedLoop:
             concurrency=step.concurrency,
             plan=configured.plan,
             secret=configured.target.api_key,
+            due_at=due_at,
         )
-        self._next_request += 1
+        self._next_request += configured.request_stride
         if step.left_to_send is not None:
             step.left_to_send -= 1
         step.in_flight += 1
@@ -156,7 +220,7 @@ class ClosedLoop:
         if exchange.outcome is Outcome.OK:
             self._failures_in_a_row = 0
         elif exchange.outcome is not Outcome.CANCELLED:
-            self._pause(step.concurrency)
+            self._pause(max(1, step.places))
         step.in_flight -= 1
         self._forget_if_drained(step)
         self._fill()
@@ -167,7 +231,7 @@ class ClosedLoop:
             None if window is None else window.opens_at,
             None if window is None else window.closes_at,
         )
-        self._outbox.ended(record, list(exchange.gaps()) if record.counted else [])
+        self._outbox.ended(record, exchange.gaps() if record.counted else None)
         self._pulse.ended(exchange)
 
     def _pause(self, concurrency: int) -> None:

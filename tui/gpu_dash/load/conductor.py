@@ -24,6 +24,7 @@ Steps are numbered from 1 through the session, across ramps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpu_dash.load.protocol import Cancel, SetLoad, Window
 from gpu_dash.model.events import LoadChanged, StepBegan
@@ -34,12 +35,28 @@ LEAD_S = 0.05
 so that the worker has been told by then."""
 
 
+class Level(NamedTuple):
+    """How much load a step asks for."""
+
+    concurrency: int
+    """Requests in flight; 0 in an open loop."""
+    rate: float | None = None
+    """Requests per second of an open loop."""
+
+
+def levels_of(plan: LoadPlan) -> tuple[Level, ...]:
+    """The steps of a plan's ramp."""
+    if plan.rates:
+        return tuple(Level(0, rate) for rate in plan.rates)
+    return tuple(Level(concurrency) for concurrency in plan.ramp)
+
+
 @dataclass(frozen=True)
 class StepFinished:
     """All requests of a step have ended."""
 
     step: int
-    concurrency: int
+    level: Level
     slo: Slo | None
     was_open: bool
     """Its window opened; else the load was changed before, and the step has no result."""
@@ -55,7 +72,7 @@ Output = SetLoad | Window | Cancel | LoadChanged | StepBegan | StepFinished
 @dataclass
 class _Step:
     number: int
-    concurrency: int
+    level: Level
     requests: int | None
     plan: LoadPlan
     began_at: float
@@ -68,7 +85,7 @@ class _Step:
     def finished(self) -> StepFinished:
         return StepFinished(
             step=self.number,
-            concurrency=self.concurrency,
+            level=self.level,
             slo=self.plan.slo,
             was_open=self.is_open,
             opened_at=self.opens_at if self.requests is None else None,
@@ -92,7 +109,7 @@ class Conductor:
         self._current: _Step | None = None
         self._draining: dict[int, _Step] = {}
         """Steps that send nothing more and still have requests in flight."""
-        self._paused_concurrency = 0
+        self._paused_level = Level(0)
         self._cancel_at: float | None = None
         self._out: list[Output] = []
 
@@ -110,7 +127,7 @@ class Conductor:
         self._plan = plan
         self._mode = LoadMode.RAMP
         self._ramp_index = 0
-        self._begin_step(plan.ramp[0], now)
+        self._begin_step(levels_of(plan)[0], now)
         return self._pass_time(now)
 
     def set_concurrency(self, concurrency: int, now: float) -> list[Output]:
@@ -118,11 +135,11 @@ class Conductor:
         if concurrency <= 0:
             return self.stop(now)
         current = self._current
-        if current and self._mode is LoadMode.MANUAL and current.concurrency == concurrency:
+        if current and self._mode is LoadMode.MANUAL and current.level == Level(concurrency):
             return []
         self._close_current(now)
         self._mode = LoadMode.MANUAL
-        self._begin_step(concurrency, now)
+        self._begin_step(Level(concurrency), now)
         return self._pass_time(now)
 
     def pause(self, now: float) -> list[Output]:
@@ -130,7 +147,7 @@ class Conductor:
         current = self._current
         if current is None:
             return []
-        self._paused_concurrency = current.concurrency
+        self._paused_level = current.level
         self._close_current(now)
         self._out.append(SetLoad(step=current.number, concurrency=0))
         self._state = LoadState.PAUSED
@@ -141,7 +158,7 @@ class Conductor:
         """Go on after :meth:`pause`."""
         if self._state is not LoadState.PAUSED:
             return []
-        self._begin_step(self._paused_concurrency, now)
+        self._begin_step(self._paused_level, now)
         return self._pass_time(now)
 
     def stop(self, now: float) -> list[Output]:
@@ -239,18 +256,33 @@ class Conductor:
 
     # -- steps ---------------------------------------------------------------------------------
 
-    def _begin_step(self, concurrency: int, now: float) -> None:
+    def _begin_step(self, level: Level, now: float) -> None:
         self._newest_step += 1
         requests = self._plan.requests if self._mode is LoadMode.RAMP else None
-        step = _Step(self._newest_step, concurrency, requests, self._plan, began_at=now)
+        step = _Step(self._newest_step, level, requests, self._plan, began_at=now)
         self._current = step
         self._cancel_at = None
         # a window that is known goes first, so that no request ends before the worker knows it
         if requests is not None or not self._draining:
             self._decide_window(step, now)
-        self._out.append(SetLoad(step=step.number, concurrency=concurrency, requests=requests))
+        self._out.append(
+            SetLoad(
+                step=step.number,
+                concurrency=level.concurrency,
+                rate=level.rate,
+                requests=requests,
+                spread_s=self._spread_s(requests),
+            )
+        )
         self._state = LoadState.WARMUP
         self._changed(now)
+
+    def _spread_s(self, requests: int | None) -> float:
+        """Half of the warm-up of a ramp's step: a server that is given hundreds of prompts at
+        once answers them in lock-step, long after. A key acts at once."""
+        if self._mode is LoadMode.RAMP and requests is None:
+            return self._plan.warmup_s / 2
+        return 0.0
 
     def _decide_window(self, step: _Step, earliest: float) -> None:
         if step.requests is not None:
@@ -267,7 +299,8 @@ class Conductor:
             StepBegan(
                 at=at,
                 step=step.number,
-                concurrency=step.concurrency,
+                concurrency=step.level.concurrency,
+                request_rate=step.level.rate,
                 first_sent_at=first_sent_at,
             )
         )
@@ -291,10 +324,10 @@ class Conductor:
     def _next_step(self, before: _Step, now: float) -> None:
         """What follows when a step has run its course."""
         if self._mode is LoadMode.MANUAL:
-            self._begin_step(before.concurrency, now)
-        elif self._ramp_index + 1 < len(self._plan.ramp):
+            self._begin_step(before.level, now)
+        elif self._ramp_index + 1 < len(levels_of(self._plan)):
             self._ramp_index += 1
-            self._begin_step(self._plan.ramp[self._ramp_index], now)
+            self._begin_step(levels_of(self._plan)[self._ramp_index], now)
         else:
             self._out.append(SetLoad(step=before.number, concurrency=0))
             self._cancel_at = now + self._plan.timeout_s
@@ -317,9 +350,9 @@ class Conductor:
     def _changed(self, at: float, detail: str = "") -> None:
         current = self._current
         opens_at = closes_at = None
-        concurrency = self._paused_concurrency if self._state is LoadState.PAUSED else 0
+        level = self._paused_level if self._state is LoadState.PAUSED else Level(0)
         if current is not None:
-            concurrency = current.concurrency
+            level = current.level
             opens_at, closes_at = current.opens_at, current.closes_at
             if opens_at is None:
                 opens_at = current.began_at + current.plan.warmup_s
@@ -328,7 +361,8 @@ class Conductor:
                 at=at,
                 state=self._state,
                 mode=self._mode,
-                concurrency=concurrency,
+                concurrency=level.concurrency,
+                request_rate=level.rate,
                 step=self._newest_step,
                 window_opens_at=opens_at,
                 window_closes_at=closes_at,

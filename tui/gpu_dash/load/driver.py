@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable
 
 from gpu_dash.load.check import check_open_files, check_plan, check_target
-from gpu_dash.load.child import WorkerChild
-from gpu_dash.load.conductor import Conductor, Output, StepFinished
+from gpu_dash.load.client_limit import ClientWatch, send_lag_p99_s
+from gpu_dash.load.conductor import Conductor, Output, StepFinished, levels_of
 from gpu_dash.load.ledger import FinishedStep as FinishedStep
 from gpu_dash.load.ledger import Ledger
+from gpu_dash.load.pool import WorkerPool
 from gpu_dash.load.protocol import (
     Cancel,
     Configure,
@@ -42,7 +44,7 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class LoadDriver:
-    """Drives the load of one session, through a worker process of its own.
+    """Drives the load of one session, through worker processes of its own.
 
     Give each session a driver: steps and requests are numbered through a session. All methods
     belong to the event loop's thread; events and finished steps are handed over from there.
@@ -54,6 +56,7 @@ class LoadDriver:
         clock: where the time comes from.
         first_step: number of the first step; above 1 where another agent began the session.
         first_request: number of the first request, likewise.
+        workers: load processes that share the load.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class LoadDriver:
         *,
         first_step: int = 1,
         first_request: int = 1,
+        workers: int = 1,
     ) -> None:
         self._on_event = on_event
         self._on_step_finished = on_step_finished
@@ -71,7 +75,9 @@ class LoadDriver:
         self._conductor = Conductor(first_step)
         self._ledger = Ledger(first_request)
         self._target: Target | None = None
-        self._child: WorkerChild | None = None
+        self._workers = workers
+        self._child: WorkerPool | None = None
+        self._watch = ClientWatch()
         self._configured: tuple[Target, LoadPlan] | None = None
         """What the living worker was told last."""
         self._open_files: int | None = None
@@ -153,7 +159,7 @@ class LoadDriver:
         """
         plan = plan or self._conductor.plan
         check_plan(plan)
-        self._configure(plan, max(plan.ramp))
+        self._configure(plan, max(level.concurrency for level in levels_of(plan)))
         self._apply(self._conductor.start_ramp(plan, self._clock.monotonic()))
 
     def set_concurrency(self, concurrency: int) -> None:
@@ -205,10 +211,10 @@ class LoadDriver:
 
     # -- the worker ----------------------------------------------------------------------------
 
-    def _ensure_child(self) -> WorkerChild:
+    def _ensure_child(self) -> WorkerPool:
         if self._child is None:
             self._settled.clear()
-            self._child = WorkerChild(self._on_frame, self._on_lost)
+            self._child = WorkerPool(self._workers, self._on_frame, self._on_lost)
             self._configured = None
         return self._child
 
@@ -240,7 +246,7 @@ class LoadDriver:
             case StepDrained():
                 self._apply(self._conductor.on_drained(frame.step, now))
             case Tick():
-                self._on_event(_live(frame))
+                self._on_event(_live(frame, client_bound=self._watch.add(frame)))
 
     def _on_lost(self, why: str) -> None:
         """Count what it had open as cancelled; the next start brings another worker."""
@@ -280,7 +286,8 @@ class LoadDriver:
             case StepFinished():
                 step = self._ledger.finish(output, self._clock.monotonic())
                 if step is not None:
-                    self._on_step_finished(step)
+                    bound = self._watch.was_bound(step.opened_at, step.closed_at)
+                    self._on_step_finished(dataclasses.replace(step, client_bound=bound))
             case LoadChanged() | StepBegan():
                 self._on_event(output)
 
@@ -300,7 +307,7 @@ class LoadDriver:
         self._apply(self._conductor.poll(self._clock.monotonic()))
 
 
-def _live(tick: Tick) -> LoadTick:
+def _live(tick: Tick, *, client_bound: bool) -> LoadTick:
     return LoadTick(
         at=tick.at,
         in_flight=tick.in_flight,
@@ -313,6 +320,8 @@ def _live(tick: Tick) -> LoadTick:
         loop_lag_s=tick.loop_lag_s,
         cpu_percent=100 * tick.cpu_s / tick.interval_s if tick.interval_s > 0 else 0.0,
         path=tick.path,
+        send_lag_p99_s=send_lag_p99_s(tick),
+        client_bound=client_bound,
     )
 
 

@@ -30,17 +30,27 @@ class Exchange:
         step: number of the step under which it is sent.
         concurrency: concurrency asked for when it is sent.
         plan: how many tokens it asks for, and how long it waits.
+        due_at: when an open loop wanted it sent: its latency counts from there. ``None`` in a
+            closed loop, where it is due now and its latency counts from when it is sent.
         secret: the API key, which must not show up in what is said about a failure.
     """
 
     def __init__(
-        self, *, request: int, step: int, concurrency: int, plan: LoadPlan, secret: str | None
+        self,
+        *,
+        request: int,
+        step: int,
+        concurrency: int,
+        plan: LoadPlan,
+        secret: str | None,
+        due_at: float | None = None,
     ) -> None:
         self.request = request
         self.step = step
         self.concurrency = concurrency
         self.answer = Answer()
-        self.scheduled_at = time.monotonic()
+        self.scheduled_at = time.monotonic() if due_at is None else due_at
+        self._is_of_open_loop = due_at is not None
         self.sent_at = self.scheduled_at
         self.arrivals = self.answer.arrivals
         """Stamps of the chunks that carry tokens."""
@@ -65,6 +75,17 @@ class Exchange:
             self._task = None
         self.detail = make_detail(self.detail, self._secret)
 
+    @property
+    def counts_from(self) -> float:
+        """The moment from which its latency counts: a client that is late does not hide a server
+        that is slow."""
+        return self.scheduled_at if self._is_of_open_loop else self.sent_at
+
+    @property
+    def send_lag_s(self) -> float:
+        """How much later than due it was sent."""
+        return self.sent_at - self.scheduled_at
+
     def cancel(self) -> None:
         """End it now; what came so far is kept."""
         self._give_up(Outcome.CANCELLED)
@@ -78,12 +99,12 @@ class Exchange:
         """
         arrivals = self.arrivals
         tokens = self.answer.output_tokens
-        ttft_s = arrivals[0] - self.sent_at if arrivals else None
-        e2e_s = arrivals[-1] - self.sent_at if arrivals else None
+        ttft_s = arrivals[0] - self.counts_from if arrivals else None
+        e2e_s = arrivals[-1] - self.counts_from if arrivals else None
         tpot_s = None
         if ttft_s is not None and e2e_s is not None and tokens > 1 and self.answer.is_streamed:
             tpot_s = (e2e_s - ttft_s) / (tokens - 1)
-        is_inside = opens_at is not None and opens_at <= self.sent_at
+        is_inside = opens_at is not None and opens_at <= self.counts_from
         return RequestRecord(
             request=self.request,
             step=self.step,
@@ -98,7 +119,7 @@ class Exchange:
             tokens_in_window=(
                 0 if opens_at is None else tokens_in_window(arrivals, tokens, opens_at, closes_at)
             ),
-            counted=is_inside and (closes_at is None or self.sent_at < closes_at),
+            counted=is_inside and (closes_at is None or self.counts_from < closes_at),
             outcome=self.outcome,
             detail=self.detail,
             usage_missing=self.answer.usage_missing,
@@ -106,8 +127,7 @@ class Exchange:
 
     def gaps(self) -> array[float]:
         """Seconds between each two chunks that carry tokens."""
-        stamps = self.arrivals
-        return array("d", map(float.__sub__, stamps[1:], stamps[:-1]))
+        return gaps_between(self.arrivals)
 
     # -- what the transport says ---------------------------------------------------------------
 
@@ -213,3 +233,8 @@ class Exchange:
         self._given_up = outcome
         if self._task is not None:
             self._task.cancel()
+
+
+def gaps_between(stamps: array[float]) -> array[float]:
+    """What lies between each two neighbours of ascending stamps."""
+    return array("d", map(float.__sub__, stamps[1:], stamps[:-1]))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import anyio.lowlevel
 import httpx
 
-from gpu_dash.load.transport import ResponseSink, TransportError
+from gpu_dash.load.route import proxy_for
+from gpu_dash.load.transport import (
+    ENDPOINT_PATHS,
+    KEEP_ALIVE_S,
+    LINGER_S,
+    ResponseSink,
+    TransportError,
+)
 from gpu_dash.model.load import Endpoint, Outcome, Target
-
-_PATHS = {Endpoint.COMPLETIONS: "/v1/completions", Endpoint.CHAT: "/v1/chat/completions"}
-
-_KEEP_ALIVE_S = 3.0
-"""An idle connection is not used again after this; uvicorn, and so vLLM, drops it after 5 s."""
-_LINGER_S = 0.25
-"""How long the end of the body may follow the last event before the connection is given up."""
 
 
 async def load_ahead() -> None:
@@ -45,11 +43,11 @@ class HttpxTransport:
     path = "httpx"
 
     def __init__(self, target: Target, endpoint: Endpoint) -> None:
-        self._url = httpx.URL(target.base_url + _PATHS[endpoint])
+        self._url = httpx.URL(target.base_url + ENDPOINT_PATHS[endpoint])
         self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if target.api_key:
             self._headers["authorization"] = f"Bearer {target.api_key}"
-        self._proxy = proxy_for(self._url)
+        self._proxy = proxy_for(str(self._url))
         # loading the certificates takes longer than all the rest
         needs_tls = self._url.scheme == "https" or self._proxy is not None
         self._tls = httpx.create_ssl_context(verify=needs_tls)
@@ -96,7 +94,7 @@ class HttpxTransport:
             verify=self._tls,
             trust_env=False,
             proxy=self._proxy,
-            limits=httpx.Limits(max_connections=1, keepalive_expiry=_KEEP_ALIVE_S),
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=KEEP_ALIVE_S),
         )
 
 
@@ -106,28 +104,11 @@ async def _linger(chunks: AsyncIterator[bytes]) -> None:
     Nothing that comes or breaks now changes the answer, which is whole.
     """
     try:
-        async with asyncio.timeout(_LINGER_S):
+        async with asyncio.timeout(LINGER_S):
             async for _ in chunks:
                 pass
     except (TimeoutError, httpx.HTTPError):
         pass
-
-
-def proxy_for(url: httpx.URL) -> str | None:
-    """The proxy that the environment names for this URL; none for this host itself."""
-    if _is_loopback(url.host) or proxy_bypass(url.host):
-        return None
-    proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _translate(error: httpx.HTTPError) -> TransportError:

@@ -16,7 +16,10 @@ class FinishedStep:
     """A step whose requests have all ended: what its result is computed from."""
 
     step: int
-    concurrency: int
+    concurrency: int | None
+    """Requests in flight that it asked for; ``None`` for an open loop."""
+    request_rate: float | None
+    """Requests per second that an open loop asked for."""
     slo: Slo | None
     """What its requests had to meet."""
     opened_at: float
@@ -29,6 +32,8 @@ class FinishedStep:
     """All of its requests, in the order in which they ended."""
     gaps: dict[int, int]
     """Gaps between the tokens of the counted ones: bucket of the histogram to count."""
+    client_bound: bool = False
+    """The client was the limit."""
 
 
 @dataclass
@@ -103,7 +108,8 @@ class Ledger:
             closed_at = max(record.sent + (record.e2e_s or 0.0) for record in entry.requests)
         return FinishedStep(
             step=finished.step,
-            concurrency=finished.concurrency,
+            concurrency=finished.level.concurrency if finished.level.rate is None else None,
+            request_rate=finished.level.rate,
             slo=finished.slo,
             opened_at=opened_at,
             closed_at=max(opened_at, closed_at),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Callable
 
 from gpu_dash.load.protocol import Ended, FromWorker, Started, StartedRequest, StepDrained
@@ -32,17 +33,17 @@ class Outbox:
         self._started.append(request)
         self._flush_soon()
 
-    def ended(self, record: RequestRecord, gaps: list[float]) -> None:
+    def ended(self, record: RequestRecord, gaps: array[float] | None) -> None:
         """A request ended.
 
         Args:
             record: what it came to.
-            gaps: seconds between its tokens; empty if they do not count.
+            gaps: seconds between its tokens; ``None`` if they do not count.
         """
         self._ended.setdefault(record.step, []).append(record)
         histogram = self._gaps.setdefault(record.step, Histogram())
-        for gap in gaps:
-            histogram.add(gap)
+        if gaps is not None:
+            histogram.add_all(gaps)
         self._flush_soon()
 
     def drained(self, step: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_dash.load.dataset import read_dataset
 from gpu_dash.model.load import Endpoint, LoadPlan
 
 DEFAULT_PROMPT_TOKENS = 512
@@ -23,6 +24,9 @@ can be filled in 2 ** 128 ways, so no two requests share one by chance.
 """
 
 _CALIBRATED_WITHIN = 0.02
+_MOST_WORDS_PER_TOKEN = 2
+"""No tokenizer joins words; a server that counts fewer is wrong (gateways send constants), and
+following it would make prompts without end."""
 
 _WORDS = (
     "time", "year", "people", "way", "day", "man", "thing", "woman", "life", "child", "world",
@@ -52,6 +56,10 @@ class RequestBodies:
         self._tokens = plan.prompt_tokens or DEFAULT_PROMPT_TOKENS
         self._words = self._tokens
         """Words of the next synthetic chat prompt."""
+        self._dataset: list[str] = []
+        if plan.dataset is not None:
+            self._dataset = list(read_dataset(plan.dataset))
+            random.Random(self._seed).shuffle(self._dataset)
         self._newest_request = 0
         self._words_since_request = 0
         """The first request whose prompt has that many words."""
@@ -75,10 +83,10 @@ class RequestBodies:
         plan = self._plan
         self._newest_request = max(self._newest_request, request)
         if plan.endpoint is Endpoint.CHAT:
-            text = plan.prompt if plan.prompt is not None else self._chat_text(request)
+            text = self._given_text(request) or self._chat_text(request)
             asked: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
         else:
-            asked = {"prompt": plan.prompt if plan.prompt is not None else self._ids(request)}
+            asked = {"prompt": self._given_text(request) or self._ids(request)}
         return msgspec.json.encode({**self._common, **asked, **plan.extra_body})
 
     def learn(self, request: int, prompt_tokens: int) -> None:
@@ -91,17 +99,35 @@ class RequestBodies:
             request: number of a request that was answered.
             prompt_tokens: its ``usage.prompt_tokens``.
         """
-        if request < self._words_since_request or prompt_tokens <= 0:
+        if request < self._words_since_request or prompt_tokens <= 0 or self._dataset:
             return
         if abs(prompt_tokens - self._tokens) > _CALIBRATED_WITHIN * self._tokens:
-            self._words = max(1, round(self._words * self._tokens / prompt_tokens))
+            words = round(self._words * self._tokens / prompt_tokens)
+            self._words = min(max(1, words), _MOST_WORDS_PER_TOKEN * self._tokens)
             self._words_since_request = self._newest_request + 1
 
+    def _given_text(self, request: int) -> str | None:
+        """The text of the plan or of its file; the file's in an order that the seed decides."""
+        if self._dataset:
+            return self._dataset[request % len(self._dataset)]
+        return self._plan.prompt
+
     def _ids(self, request: int) -> list[int]:
-        return [FIRST_TOKEN_ID + byte for byte in self._random(request).randbytes(self._tokens)]
+        shared = round(self._plan.shared_prefix * self._tokens)
+        dice = self._random(request)
+        ids = self._shared().randbytes(shared) + dice.randbytes(self._tokens - shared)
+        return [FIRST_TOKEN_ID + byte for byte in ids]
 
     def _chat_text(self, request: int) -> str:
-        return " ".join(self._random(request).choices(_WORDS, k=self._words))
+        shared = round(self._plan.shared_prefix * self._words)
+        dice = self._random(request)
+        return " ".join(
+            self._shared().choices(_WORDS, k=shared) + dice.choices(_WORDS, k=self._words - shared)
+        )
+
+    def _shared(self) -> random.Random:
+        """What all requests have in common, in every worker."""
+        return random.Random(f"{self._plan.seed}/shared")
 
     def _random(self, request: int) -> random.Random:
         return random.Random(f"{self._seed}/{request}")

@@ -28,6 +28,10 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     plan: LoadPlan
     first_request: int
     """Requests are numbered from here; a worker that is further already goes on."""
+    request_stride: int = 1
+    """Each number is so much above the one before: no two workers give the same."""
+    request_offset: int = 0
+    """The remainder of each number by the stride."""
 
 
 class SetLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
@@ -39,9 +43,21 @@ class SetLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
     step: int
     concurrency: int
-    """Requests in flight. 0: this step sends nothing more, and no other begins."""
+    """Requests in flight, in all workers. 0 without a rate: this step sends nothing more, and no
+    other begins."""
+    places: int | None = None
+    """Requests in flight in this worker; all of them if left out."""
+    rate: float | None = None
+    """Requests per second of this worker instead: an open loop."""
+    spread_s: float = 0.0
+    """Fill the places evenly over this time, so that the streams do not march in step."""
     requests: int | None = None
     """Send exactly so many and no more."""
+
+    @property
+    def sends(self) -> bool:
+        """It asks for requests."""
+        return self.concurrency > 0 or self.rate is not None
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
@@ -112,9 +128,13 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=Tr
     requests_failed: int = 0
     ttft: dict[int, int] = {}
     gaps: dict[int, int] = {}
+    send_lags: dict[int, int] = {}
+    """How much later than due the requests were sent."""
     loop_lag_s: float = 0.0
     cpu_s: float = 0.0
-    """Processor time of the worker in the interval."""
+    """Processor time of the workers in the interval."""
+    busiest_cpu_s: float = 0.0
+    """That of the worker that used most."""
 
 
 FromWorker = WorkerReady | Started | Ended | StepDrained | Tick

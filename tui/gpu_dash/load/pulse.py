@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gpu_dash.load.exchange import Exchange
+from gpu_dash.load.exchange import Exchange, gaps_between
 from gpu_dash.load.protocol import Tick
 from gpu_dash.model.histogram import Histogram
 from gpu_dash.model.load import Outcome
@@ -54,8 +54,10 @@ class Pulse:
             requests_failed=self._requests_failed,
             ttft=self._ttft.counts,
             gaps=self._gaps.counts,
+            send_lags=self._send_lags.counts,
             loop_lag_s=loop_lag_s,
             cpu_s=cpu_s,
+            busiest_cpu_s=cpu_s,
         )
         self._begin()
         return tick
@@ -66,6 +68,7 @@ class Pulse:
         self._requests_failed = 0
         self._ttft = Histogram()
         self._gaps = Histogram()
+        self._send_lags = Histogram()
 
     def _count(self, exchange: Exchange) -> None:
         arrivals = exchange.answer.arrivals
@@ -73,8 +76,8 @@ class Pulse:
         if counted == len(arrivals):
             return
         if counted == 0:
-            self._ttft.add(arrivals[0] - exchange.sent_at)
-        for index in range(max(1, counted), len(arrivals)):
-            self._gaps.add(arrivals[index] - arrivals[index - 1])
+            self._ttft.add(arrivals[0] - exchange.counts_from)
+            self._send_lags.add(exchange.send_lag_s)
+        self._gaps.add_all(gaps_between(arrivals[max(0, counted - 1) :]))
         self._output_tokens += len(arrivals) - counted
         self._counted_chunks[exchange] = len(arrivals)

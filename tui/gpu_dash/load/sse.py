@@ -68,6 +68,11 @@ class EventReader:
         self.stray_line = b""
         """The head of the first line that belongs to no stream: an HTML page, plain text."""
 
+    @property
+    def is_between_events(self) -> bool:
+        """What comes next begins an event."""
+        return not (self._pieces or self._pending or self._name or self._after_cr)
+
     def feed(self, data: bytes, at: float) -> list[SseEvent]:
         """The events that these bytes completed.
 

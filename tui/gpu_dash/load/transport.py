@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gpu_dash.model.load import Outcome
+from gpu_dash.model.load import Endpoint, Outcome
+
+ENDPOINT_PATHS = {
+    Endpoint.COMPLETIONS: "/v1/completions",
+    Endpoint.CHAT: "/v1/chat/completions",
+}
+KEEP_ALIVE_S = 3.0
+"""An idle connection is not used again after this; uvicorn, and so vLLM, drops it after 5 s."""
+LINGER_S = 0.25
+"""How long the end of the body may follow the last event before the connection is given up."""
 
 
 class TransportError(Exception):

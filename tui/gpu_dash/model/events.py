@@ -158,7 +158,9 @@ class LoadChanged(_Fact, frozen=True, kw_only=True):
     state: LoadState
     mode: LoadMode = LoadMode.NONE
     concurrency: int = 0
-    """What is asked for now."""
+    """What is asked for now; 0 in an open loop."""
+    request_rate: float | None = None
+    """Requests per second that an open loop asks for."""
     step: int = 0
     window_opens_at: float | None = None
     """Monotonic; while warming up it is the earliest moment."""
@@ -186,6 +188,10 @@ class LoadTick(_Fact, frozen=True, kw_only=True):
     """CPU of the load workers, percent of one core."""
     path: str = ""
     """Which client path is in use."""
+    send_lag_p99_s: float | None = None
+    """Over the requests sent in this interval: how much later than due they were sent."""
+    client_bound: bool = False
+    """The client is at its limit now: what it measures is partly its own."""
 
 
 class StepBegan(_Fact, frozen=True, kw_only=True):
@@ -193,7 +199,9 @@ class StepBegan(_Fact, frozen=True, kw_only=True):
 
     step: int
     concurrency: int
+    """0 in an open loop."""
     first_sent_at: float
+    request_rate: float | None = None
 
 
 class RequestsEnded(_Fact, frozen=True, kw_only=True):

@@ -43,6 +43,16 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Arrival(StrEnum):
+    """How the requests of an open loop are spread over time."""
+
+    CONSTANT = "constant"
+    POISSON = "poisson"
+    """Independent of each other, as from many people."""
+    GAMMA = "gamma"
+    """In bursts: the gaps vary half as much again as with Poisson."""
+
+
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Where the load goes."""
 
@@ -65,16 +75,26 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A ramp: which concurrencies, how long, and what each request asks for."""
 
     ramp: tuple[int, ...] = (1, 4, 8, 16, 32)
+    rates: tuple[float, ...] = ()
+    """Requests per second, step by step: an open loop, instead of ``ramp``."""
+    arrival: Arrival = Arrival.POISSON
+    """How an open loop spreads its requests."""
     step_s: float = 60.0
     """Length of a step's window, warm-up not included."""
     warmup_s: float = 5.0
     requests: int | None = None
     """Instead of a window: a step is this many requests, from first send to last token."""
+    workers: int = 1
+    """Load processes that share the load; decided when the session begins."""
     endpoint: Endpoint = Endpoint.COMPLETIONS
     prompt: str | None = None
     prompt_tokens: int | None = None
     """Length of the synthetic prompt, used when ``prompt`` is not given; the server's ``usage``
     says what it really was."""
+    dataset: str | None = None
+    """Absolute path of a file with prompts, used instead of the two above."""
+    shared_prefix: float = 0.0
+    """Share of a synthetic prompt, from its head, that all requests have in common: 0 to 1."""
     output_tokens: int = 256
     ignore_eos: bool = True
     """Ask vLLM to go on to ``output_tokens``, so that all requests weigh the same."""
