@@ -88,3 +88,14 @@ def test_charts_use_all_rows() -> None:
 
         assert sum(heights) + axis == rows
         assert min(heights) >= 2
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"), [((60, 16), 2), ((80, 24), 3), ((100, 30), 3), ((160, 48), 7)]
+)
+def test_without_cards_there_is_room_for_the_reason(size: tuple[int, int], rows: int) -> None:
+    layout = plan_layout(*size, 0)
+
+    assert layout is not None
+    assert layout.gpus == rows
+    assert layout.height == size[1]

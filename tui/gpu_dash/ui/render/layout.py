@@ -22,6 +22,9 @@ _STEPS_FROM_WIDTH = 150
 _STEPS_MIN = 6
 """Steps that have room beside the cards, however few cards there are."""
 
+_NO_CARDS_ROWS = 2
+"""Room for why there are no cards, and what to do."""
+
 
 class Zoom(StrEnum):
     """What the free rows go to."""
@@ -75,7 +78,9 @@ def plan_layout(
         return None
     columns = _card_columns(width, cards)
     steps_width = STEPS_WIDTH if columns == 1 and width >= _STEPS_FROM_WIDTH else 0
-    card_rows = max(_STEPS_MIN if steps_width else 1, -(-cards // columns))
+    card_rows = -(-cards // columns) if cards else _NO_CARDS_ROWS
+    if steps_width:
+        card_rows = max(_STEPS_MIN, card_rows)
     titles = height >= 20
     load = 2 if height >= 20 else 1
     play = 1 if replay else 0
