@@ -4,7 +4,7 @@
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format test-vllm lock clean
+.PHONY: help demo test check format test-vllm bench lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
@@ -33,6 +33,10 @@ test-vllm: ## Run the whole job against a real vLLM on the CPU (installs 3.5 GB 
 	@scripts/setup dev
 	@scripts/setup vllm
 	GPU_DASH_VLLM_ENVIRONMENT=.venv-vllm $(BIN)/python -m pytest tests/vllm $(PYTEST)
+
+bench: ## Measure the load generator, beside vllm bench serve where VLLM and TOKENIZER name it
+	@scripts/setup dev
+	$(BIN)/python bench/load.py $(if $(VLLM),--vllm "$(VLLM)" --tokenizer "$(TOKENIZER)")
 
 lock: ## Bring uv.lock and the requirements files up to date with pyproject.toml
 	@scripts/setup dev
