@@ -194,6 +194,25 @@ def test_a_name_has_the_colour_of_its_line(cards: int) -> None:
     assert name in before
 
 
+def test_no_line_covers_that_of_the_throttled_card() -> None:
+    """Both cards are equally warm until card 0 throttles."""
+    view = view_of(
+        began(),
+        source(2),
+        *(samples(float(at), 60.0, 60.0) for at in range(20)),
+        ev.ThrottleBegan(at=20.0, gpu=0, kind=ThrottleKind.THERMAL, reasons=("hw_thermal",)),
+        *(samples(float(at), 90.0, 60.0) for at in range(20, 30)),
+    )
+
+    rows = charts(view)
+
+    entry = next(row for row in rows if "0▲90°" in row.text)
+    name = next(role for text, role in entry if text.endswith(" 0"))
+    first = rows.index(entry) - 1
+    before = [cell for row in rows[first : first + 6] for cell in cells(row)[6:20]]
+    assert {role for character, role in before if is_dot((character, role))} == {name}
+
+
 def test_the_edges_of_the_healthy_cards_do_not_jump_when_another_throttles() -> None:
     """Card 2 is the hottest all the time; the next stays 20 degrees below it."""
 

@@ -191,15 +191,18 @@ class PowerPlot:
 
 
 def _roles_of_lines(view: View, axis: TimeAxis, tracks: list[GpuTrack]) -> dict[int, Role]:
-    """The cards that have a line of their own, and its role."""
-    if len(tracks) <= _LINES_OF_THEIR_OWN:
-        return {track.info.gpu: role for track, role in zip(tracks, _ROLES, strict=False)}
+    """The cards that have a line of their own, and its role; those that throttled come last, so
+    that no other line covers theirs."""
     throttled = {
         span.gpu
         for span in view.store.throttle_spans
         if span.kind.is_alarm and (span.ended_at is None or span.ended_at >= axis.start)
     }
-    return {track.info.gpu: _THROTTLED_OF_MANY for track in tracks if track.info.gpu in throttled}
+    gpus = [track.info.gpu for track in tracks]
+    if len(gpus) > _LINES_OF_THEIR_OWN:
+        return {gpu: _THROTTLED_OF_MANY for gpu in gpus if gpu in throttled}
+    roles = dict(zip(gpus, _ROLES, strict=False))
+    return {gpu: roles[gpu] for gpu in sorted(gpus, key=lambda gpu: gpu in throttled)}
 
 
 def throttled_part(
