@@ -14,6 +14,7 @@ _COMMANDS = {
     "demo": "The dashboard on simulated GPUs and a built-in server; needs nothing.",
     "doctor": "What stands in the way on this host and at an endpoint.",
     "gpus": "One reading of every GPU.",
+    "logs": "What went wrong, in a saved log.",
     "plan": "Weights, KV cache and concurrency of a model on given cards, before a launch.",
     "profiles": "List, show, check and make launch profiles.",
     "replay": "The dashboard on a recorded session.",
