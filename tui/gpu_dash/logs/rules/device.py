@@ -174,6 +174,7 @@ RULES = (
         (
             "Failed to infer device type",
             "No CUDA GPUs are available",
+            "Cannot find any GPU",
             "No HIP GPUs are available",
             "no CUDA-capable device is detected",
             "no ROCm-capable device is detected",

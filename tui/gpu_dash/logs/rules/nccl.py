@@ -172,6 +172,7 @@ RULES = (
             "NET/OFI",
             "ibv_",
             "Address family",
+            "Message truncated",
         ),
         unless=r"NET/IB : No device found",
         weight=Weight.DETAIL,
