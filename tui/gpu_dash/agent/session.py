@@ -16,13 +16,17 @@ import msgspec
 from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.steps import StepAccount
+from gpu_dash.agent.stuck import StuckWatch
 from gpu_dash.analysis.verdict import Verdict, not_judged
 from gpu_dash.load.driver import LoadDriver
 from gpu_dash.logs.follow import Batch, LogFollower
+from gpu_dash.logs.heat import HeatHistory, advise, seconds_before
 from gpu_dash.model.clock import Clock
 from gpu_dash.model.errors import AgentError, ServerError
 from gpu_dash.model.events import (
     Event,
+    Finding,
+    GpuSamples,
     GpuSourceChanged,
     LogLines,
     Notice,
@@ -45,6 +49,9 @@ from gpu_dash.server.supervisor import ServerSupervisor
 GPU_SOURCE_S = 10.0
 """How long a source of readings may take to say what it has."""
 DRAIN_S = 5.0
+HEAT_S = 1900.0
+"""How far back the heat of the cards may explain a line of the log: NCCL gives up after 10
+minutes, or 30."""
 SERVER_LOG = "server.log"
 KEEPER_STATUS = "keeper.json"
 
@@ -86,6 +93,8 @@ class Session:
         """What was published before this session could record it."""
         self._ended = asyncio.Event()
         self._recorder = Recorder(self.folder, meta, self._record_notice)
+        self._stuck = StuckWatch(begun.status.visible_gpus)
+        self._heat = HeatHistory(HEAT_S)
         self._steps = StepAccount(begun.anchor, begun.status.visible_gpus, self._publish)
         self._load = LoadDriver(
             self._publish,
@@ -273,6 +282,13 @@ class Session:
         """Every event of the hub, the sampler's too, while this session goes on."""
         self._steps.take(event)
         self._recorder.record(event)
+        if isinstance(event, GpuSamples):
+            for sample in event.samples:
+                self._heat.add(event.at, sample)
+        stuck = self._stuck.take(event)
+        if stuck is not None:
+            # Not from within the event that told of it: all are to have that one first.
+            self._loop.call_soon(self._publish, stuck)
         if (
             self._ramp_when_ready
             and isinstance(event, ServerChanged)
@@ -302,7 +318,14 @@ class Session:
             self._publish(LogLines(at=now, lines=batch.lines))
         for finding in batch.findings:
             self._supervisor.take_finding(finding)
-            self._publish(finding)
+            self._publish(self._advised(finding))
+
+    def _advised(self, finding: Finding) -> Finding:
+        """A finding of the log with what the cards did while it came about."""
+        before_s = seconds_before(finding)
+        if before_s is None:
+            return finding
+        return advise(finding, self._heat.between(finding.at - before_s, finding.at))
 
     async def _drain_log(self) -> None:
         if self._follower is not None:

@@ -1,20 +1,18 @@
 """Readings of the cards from a CSV file: our own ``gpu.csv``, or ``nvidia-smi --query-gpu``.
 
-Kept are ten-second sums per card, so that a day of readings takes little memory.
+Of a file of any length the extremes of each ten seconds are kept.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import tzinfo
 
-from gpu_dash.logs.heat import CardHeat
+from gpu_dash.logs.heat import CardHeat, HeatHistory
 from gpu_dash.logs.stamps import utc_seconds
 from gpu_dash.model.errors import UsageError
-
-BUCKET_S = 10.0
+from gpu_dash.model.gpu import GpuSample
 
 _TIME = ("time_utc", "timestamp", "ts", "time")
 _GPU = ("gpu", "index", "gpu_index", "device")
@@ -37,14 +35,6 @@ _THERMAL_COLUMNS = {
 }
 
 
-@dataclass(slots=True)
-class _Bucket:
-    temperature: float | None = None
-    headroom: float | None = None
-    clock: float | None = None
-    reasons: frozenset[str] = frozenset()
-
-
 class SavedReadings:
     """What the cards did, by time.
 
@@ -58,8 +48,7 @@ class SavedReadings:
     """
 
     def __init__(self, lines: Iterable[str], name: str, zone: tzinfo | None) -> None:
-        self._buckets: dict[int, dict[int, _Bucket]] = {}
-        self._clock_max: dict[int, float] = {}
+        self._history = HeatHistory()
         rows = csv.reader(lines, skipinitialspace=True)
         header = [_column(cell) for cell in next(rows, [])]
         columns = _Columns(header)
@@ -72,37 +61,15 @@ class SavedReadings:
         counted: dict[int, float] = {}
         for row in rows:
             self._take(columns, row, zone, counted)
-        if not self._buckets:
+        span = self._history.span
+        if span is None:
             raise UsageError(f"{name}: no row with a time and a card")
-
-    @property
-    def begin(self) -> float:
-        """Seconds since the epoch of the first reading."""
-        return min(self._buckets) * BUCKET_S
-
-    @property
-    def end(self) -> float:
-        """Seconds since the epoch of the last reading."""
-        return (max(self._buckets) + 1) * BUCKET_S
+        self.begin, self.end = span
+        """Seconds since the epoch of the first and of the last reading, to ten seconds."""
 
     def between(self, begin: float, end: float) -> tuple[CardHeat, ...]:
-        """Every card over some time, by index; empty if there is no reading in it."""
-        seen: dict[int, list[_Bucket]] = {}
-        for key in range(int(begin // BUCKET_S), int(end // BUCKET_S) + 1):
-            for gpu, bucket in self._buckets.get(key, {}).items():
-                seen.setdefault(gpu, []).append(bucket)
-        return tuple(self._heat(gpu, seen[gpu]) for gpu in sorted(seen))
-
-    def _heat(self, gpu: int, buckets: list[_Bucket]) -> CardHeat:
-        throttled = [bucket for bucket in buckets if bucket.reasons]
-        return CardHeat(
-            gpu=gpu,
-            peak_temperature_celsius=max(_known(b.temperature for b in buckets), default=None),
-            headroom_celsius=min(_known(b.headroom for b in buckets), default=None),
-            thermal_reasons=tuple(sorted({name for b in throttled for name in b.reasons})),
-            lowest_sm_clock_mhz=min(_known(b.clock for b in throttled), default=None),
-            sm_clock_max_mhz=self._clock_max.get(gpu),
-        )
+        """Every card between two moments in seconds since the epoch."""
+        return self._history.between(begin, end)
 
     def _take(
         self, columns: _Columns, row: list[str], zone: tzinfo | None, counted: dict[int, float]
@@ -112,13 +79,6 @@ class SavedReadings:
         if moment is None or index is None:
             return
         gpu = int(index)
-        bucket = self._buckets.setdefault(int(moment // BUCKET_S), {}).setdefault(gpu, _Bucket())
-        bucket.temperature = max(
-            _known((bucket.temperature, columns.number(row, _TEMPERATURE))), default=None
-        )
-        bucket.headroom = min(
-            _known((bucket.headroom, columns.number(row, _HEADROOM))), default=None
-        )
         reasons = columns.thermal_reasons(row)
         thermal_time = columns.number(row, _THERMAL_TIME)
         if thermal_time is not None:
@@ -126,12 +86,14 @@ class SavedReadings:
                 # Shorter than the polling of the bits: only the driver's counter saw it.
                 reasons = frozenset({"thermal"})
             counted[gpu] = thermal_time
-        if reasons:
-            bucket.reasons |= reasons
-            bucket.clock = min(_known((bucket.clock, columns.number(row, _CLOCK))), default=None)
-        clock_max = columns.number(row, _CLOCK_MAX)
-        if clock_max is not None:
-            self._clock_max[gpu] = clock_max
+        sample = GpuSample(
+            gpu=gpu,
+            temperature_celsius=columns.number(row, _TEMPERATURE),
+            headroom_celsius=columns.number(row, _HEADROOM),
+            sm_clock_mhz=columns.number(row, _CLOCK),
+            throttle_reasons=tuple(reasons),
+        )
+        self._history.add(moment, sample, columns.number(row, _CLOCK_MAX))
 
 
 class _Columns:
@@ -183,7 +145,3 @@ def _moment(text: str, zone: tzinfo | None) -> float | None:
         return float(text)
     except ValueError:
         return utc_seconds(text.replace("/", "-"), zone, near=None)
-
-
-def _known(values: Iterable[float | None]) -> Iterator[float]:
-    return (value for value in values if value is not None)
