@@ -16,6 +16,7 @@ import msgspec
 
 from gpu_dash import __version__
 from gpu_dash.agent.hub import Hub
+from gpu_dash.agent.neighbours import check_neighbours, running_sessions
 from gpu_dash.agent.session import SERVER_LOG, Session, session_began
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
@@ -35,7 +36,7 @@ from gpu_dash.model.events import (
     SessionEnded,
     ThrottleEnded,
 )
-from gpu_dash.model.gpu import GpuSourceState
+from gpu_dash.model.gpu import GpuSample, GpuSourceState
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
@@ -52,6 +53,7 @@ from gpu_dash.server.command_line import (
     launch_flags,
 )
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
+from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
     FORCE_MARGIN_S,
     ContainerHandle,
@@ -83,12 +85,17 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     plan = command.plan or profile.plan()
     check_plan(plan)
     if not command.force:
-        check_launch(profile, environment, command.folder)
+        await asyncio.to_thread(check_launch, profile, environment, command.folder)
     port = profile.server.port or free_port(profile.server.host, f"profile {profile.name!r}")
     line = build_command(profile, environment, port)
     source = command.gpu_source or profile.gpu.source
     await set_gpu_source(source, profile.gpu.simulated_cards)
     await _await_gpu_source(hub, source)
+    gpus = gpus_of(profile, environment, sorted(hub.store.gpus))
+    if not command.force:
+        check_gpus(profile, environment, _readings(hub.store))
+        where = f"profile {profile.name!r}"
+        check_neighbours(where, profile.server.port, gpus, source, running_sessions())
     folder = _session_folder(command.session_folder, command.label or profile.name)
     anchor = ClockAnchor.now(clock)
     status = ServerStatus(
@@ -99,7 +106,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         profile=profile.name,
         model=line.model,
         base_url=line.base_url,
-        visible_gpus=gpus_of(profile, environment, sorted(hub.store.gpus)),
+        visible_gpus=gpus,
     )
     begun = SessionState(
         session=folder.name,
@@ -360,6 +367,14 @@ async def _await_gpu_source(hub: Hub, source: str) -> None:
         await asyncio.sleep(0.02)
     if asked_by_name and store.gpu_state is not GpuSourceState.LIVE:
         raise GpuSourceError(store.gpu_detail or f"the source {source} does not answer")
+
+
+def _readings(store: Store) -> dict[int, GpuSample]:
+    """The newest reading of each card; an empty one where none has come yet."""
+    return {
+        track.info.gpu: track.latest or GpuSample(gpu=track.info.gpu)
+        for track in store.gpu_tracks()
+    }
 
 
 def _throttles_that_nobody_saw_end(store: Store) -> list[Event]:
