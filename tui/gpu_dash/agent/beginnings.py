@@ -52,6 +52,8 @@ from gpu_dash.server.command_line import (
     gpus_of,
     launch_flags,
 )
+from gpu_dash.server.adopted import AdoptedHandle
+from gpu_dash.server.command_line import LaunchCommand, build_command, flag_arguments, gpus_of
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
@@ -183,25 +185,32 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
             state=ServerState.READY if answers else ServerState.UNREACHABLE,
             since=anchor.monotonic,
             stage_since=anchor.monotonic,
-            kind=HandleKind.EXTERNAL,
+            kind=HandleKind.EXTERNAL if command.process is None else HandleKind.PROCESS,
             model=model,
             base_url=base_url,
+            pid=None if command.process is None else command.process.pid,
         ),
         api_key_env=None,
         ready_timeout_s=float("inf"),
         shutdown_timeout_s=0.0,
-        log=command.log,
+        log=str(folder / SERVER_LOG) if command.log_command else command.log,
+        adopted=command.process,
+        log_command=command.log_command,
         log_offset=log_offset,
         log_lines=log_lines,
     )
     hub.publish(session_began(begun))
+    handle: ServerHandle
+    handle = ExternalHandle() if command.process is None else AdoptedHandle(command.process)
+    if command.log_command:
+        return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
     note = folder / SERVER_LOG
     note.write_text(
         f"The server at {base_url} was not started by gpu-dash. "
         f"Its log: {command.log or 'not given (--log FILE)'}\n",
         encoding="utf-8",
     )
-    return Session(hub, clock, begun, ExternalHandle(), command.api_key, _meta_of(begun))
+    return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
 
 
 async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
@@ -212,6 +221,8 @@ async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
     handle: ServerHandle
     if state.process is not None:
         handle = ProcessHandle.adopt(state.process)
+    elif state.adopted is not None:
+        handle = AdoptedHandle(state.adopted)
     elif state.container is not None:
         handle = ContainerHandle(state.container, dict(os.environ))
     else:

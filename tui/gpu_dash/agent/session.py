@@ -44,6 +44,7 @@ from gpu_dash.server.handles import (
     ContainerHandle,
     ServerHandle,
 )
+from gpu_dash.server.log_command import LogCommand
 from gpu_dash.server.supervisor import ServerSupervisor
 
 GPU_SOURCE_S = 10.0
@@ -108,6 +109,9 @@ class Session:
             Target(base_url=begun.status.base_url, model=begun.status.model, api_key=api_key)
         )
         self._follower: LogFollower | None = None
+        self._log_command = (
+            LogCommand(begun.log_command, self.folder / SERVER_LOG) if begun.log_command else None
+        )
         self._log_offset, self._log_lines = begun.log_offset, begun.log_lines
         self._supervisor = ServerSupervisor(
             handle,
@@ -159,6 +163,8 @@ class Session:
                 self._follower.start(self._log_offset, self._log_lines + 1)
             if isinstance(self._handle, ContainerHandle) and self._begun.log is not None:
                 await self._handle.follow(Path(self._begun.log))
+            if self._log_command is not None:
+                await self._log_command.start()
             self._load.offer(self._begun.plan)
             warming = asyncio.create_task(self._warm_load())
             await self._supervisor.run()
@@ -177,6 +183,7 @@ class Session:
     async def leave(self) -> None:
         """End our part and leave the server alone: the next agent adopts it."""
         await self._load.close()
+        await self._end_log_command()
         if self._follower is not None:
             await asyncio.to_thread(self._follower.stop)
         await asyncio.to_thread(self._recorder.close)
@@ -327,7 +334,12 @@ class Session:
             return finding
         return advise(finding, self._heat.between(finding.at - before_s, finding.at))
 
+    async def _end_log_command(self) -> None:
+        if self._log_command is not None:
+            await self._log_command.stop()
+
     async def _drain_log(self) -> None:
+        await self._end_log_command()
         if self._follower is not None:
             follower, self._follower = self._follower, None
             with contextlib.suppress(TimeoutError):

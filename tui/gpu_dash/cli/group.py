@@ -10,6 +10,7 @@ import click
 from gpu_dash import __version__
 
 _COMMANDS = {
+    "adopt": "Take a server that runs already under supervision.",
     "attach": "The dashboard on the agent that runs.",
     "demo": "The dashboard on simulated GPUs and a built-in server; needs nothing.",
     "doctor": "What stands in the way on this host and at an endpoint.",
