@@ -37,6 +37,7 @@ from gpu_dash.model.events import (
 from gpu_dash.model.load import LoadPlan, Target
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
+from gpu_dash.model.state_folder import state_root
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.recorder import Recorder
 from gpu_dash.server.endpoint import EndpointProbe
@@ -45,6 +46,7 @@ from gpu_dash.server.handles import (
     ServerHandle,
 )
 from gpu_dash.server.log_command import LogCommand
+from gpu_dash.server.start_times import StartTimes, load_start_times, save_start_times
 from gpu_dash.server.supervisor import ServerSupervisor
 
 GPU_SOURCE_S = 10.0
@@ -122,6 +124,8 @@ class Session:
             clock,
             ready_timeout_s=begun.ready_timeout_s,
             shutdown_timeout_s=begun.shutdown_timeout_s,
+            last_start=load_start_times(_start_times_path(), begun.status.profile),
+            on_started=self._keep_start_times,
         )
         self._loop = asyncio.get_running_loop()
 
@@ -131,6 +135,11 @@ class Session:
     def name(self) -> str:
         """The session's name: its folder's."""
         return self._begun.session
+
+    @property
+    def began_at(self) -> float:
+        """Monotonic moment of the launch."""
+        return self._begun.anchor.monotonic
 
     @property
     def status(self) -> ServerStatus:
@@ -266,6 +275,12 @@ class Session:
             notice = Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=str(error))
             self._publish(notice)
 
+    def _keep_start_times(self, times: StartTimes) -> None:
+        """For the estimate of the profile's next start; one that cannot be kept is no loss."""
+        if self._begun.status.profile:
+            with contextlib.suppress(OSError):
+                save_start_times(_start_times_path(), self._begun.status.profile, times)
+
     def _gpus_now(self) -> GpuSourceChanged:
         """The cards as they are known when the session begins: the sampler said so before."""
         store = self._hub.store
@@ -369,6 +384,10 @@ class Session:
         notice = Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=text)
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._publish, notice)
+
+
+def _start_times_path() -> Path:
+    return state_root() / "start_times.json"
 
 
 def session_began(begun: SessionState) -> SessionBegan:
