@@ -139,7 +139,7 @@ class Agent:
                     if self._restarting is not None and self._session_is_over():
                         self._restarting.cancel()
                         self._restarting = None
-                        return None
+                        return {"kind": str(self.hub.store.server.kind)}
                     session = self._running_session()
                     await session.stop()
                     return {"kind": str(session.status.kind)}

@@ -187,7 +187,8 @@ class ServerSupervisor:
                 self._change(state=ServerState.READY, version=version, detail="")
             elif self._misses == MISSES_UNTIL_UNREACHABLE and state is ServerState.READY:
                 self._change(state=ServerState.UNREACHABLE, detail=trouble)
-            await self._read_metrics()
+            if healthy:
+                await self._read_metrics()
 
     def _note_silence(self) -> None:
         """Say once per silence what a start that says nothing waits for."""
