@@ -22,6 +22,7 @@ from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import Launch, SetConcurrency
+from gpu_dash.model.errors import GpuDashError
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
 from tests.integration.commands import gpu_dash, is_running, session_pids, write_profile
@@ -157,7 +158,7 @@ async def play(name: str, fault: Play) -> tuple[str, Outcome]:
         outcome = await fault(stage)
         # Where it lay is of no concern, and differs each time.
         outcome.said = outcome.said.replace(f"{folder}/", "")
-    except (TimeoutError, AssertionError, LookupError, OSError) as error:
+    except (GpuDashError, TimeoutError, AssertionError, LookupError, OSError) as error:
         outcome = Outcome(float("nan"), f"NOT SEEN: {type(error).__name__} {error}", False, False)
     finally:
         if stage.watcher is not None:

@@ -136,6 +136,20 @@ def test_a_server_that_goes_on_is_told_once() -> None:
     assert "after 60 s" in went_on.message
 
 
+def test_requests_that_the_engine_does_not_report_any_more_are_open() -> None:
+    """It hung between the end of some requests and the arrival of the next ones."""
+    silent: list[Event] = [metrics(20.5, 21, running=0)]
+    for second in range(1, 15):
+        tick = LoadTick(at=20.5 + second, in_flight=4, interval_s=1.0, output_tokens=0)
+        silent += [tick, metrics(20.6 + second, 21, running=0)]
+    plan = LoadChanged(at=0.0, state=LoadState.RUNNING, plan=LoadPlan(prompt_tokens=64))
+
+    (found,) = findings([plan, *decoding(), *silent])
+
+    assert found.at - 20.5 < 10
+    assert "4 requests open" in found.message
+
+
 def test_callers_that_give_up_do_not_make_it_go_on() -> None:
     silent = [metrics(20.0 + second, 20) for second in range(1, 30)]
     given_up = [metrics(50.0 + second, 20, running=0) for second in range(10)]

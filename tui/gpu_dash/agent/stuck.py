@@ -102,6 +102,8 @@ class StuckWatch:
                 if event.in_flight > self._our_requests:
                     self._newcomer_at = event.at
                 self._our_requests = event.in_flight
+                if self._progress_at is None and event.in_flight and self._metrics is not None:
+                    self._progress_at = event.at
                 if event.output_tokens or event.requests_ok:
                     return self._moved(event.at)
             case ServerMetricsRead(metrics=metrics):
@@ -117,7 +119,7 @@ class StuckWatch:
     def _read(self, metrics: ServerMetrics, at: float) -> Finding | None:
         before, seconds = self._metrics, at - self._metrics_at
         self._metrics, self._metrics_at = metrics, at
-        if not _open_requests(metrics):
+        if not self._open_requests():
             self._progress_at = None
             return None
         if before is None:
@@ -138,6 +140,12 @@ class StuckWatch:
         if self._progress_at is None:
             self._progress_at = at
         return self._judge(at)
+
+    def _open_requests(self) -> int:
+        """How many are open, as the page and our own streams say: an engine that hangs does not
+        report any more what has reached it."""
+        assert self._metrics is not None
+        return max(_open_requests(self._metrics), self._our_requests)
 
     def _read_line(self, text: str, at: float) -> None:
         stage = stage_of(text)
@@ -204,10 +212,9 @@ class StuckWatch:
         return self._our_prompt_tokens
 
     def _stuck(self, at: float, silence: float) -> Finding:
-        assert self._metrics is not None
         message = (
             f"stuck: no token and no step of the engine for {silence:.0f} s "
-            f"with {_open_requests(self._metrics)} requests open, though /health says that all "
+            f"with {self._open_requests()} requests open, though /health says that all "
             "is well"
         )
         odd = _idle_one(self._cards)
