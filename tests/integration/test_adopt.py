@@ -21,7 +21,7 @@ from tests.integration.commands import gpu_dash, is_running, status, wait_for
 @pytest.fixture
 def by_hand(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
     """The stand-in, started as a person would: ``… > server.log 2>&1 &``."""
-    port, log = free_port("127.0.0.1"), tmp_path / "server.log"
+    port, log = free_port("127.0.0.1", "test"), tmp_path / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
             [
@@ -95,7 +95,7 @@ def test_its_log_is_the_file_that_it_writes_and_its_death_is_told_with_the_cause
 
 
 def test_what_cannot_be_adopted_is_said_in_one_line() -> None:
-    port = free_port("127.0.0.1")
+    port = free_port("127.0.0.1", "test")
     for arguments, says in (
         (("--port", str(port)), f"listens on port {port}"),
         (("--pid", str(os.getpid())), "listens on no port"),
