@@ -347,7 +347,8 @@ async def _agent_ends(stage: Stage, number: signal.Signals) -> Outcome:
     os.kill(agent, number)
     assert stage.watcher is not None
     await stage.watcher.close()
-    await asyncio.to_thread(wait_for, lambda: not is_running(agent), "the end of the agent")
+    # Its lock and its socket go with its last thread, a moment after its pid.
+    await asyncio.to_thread(wait_for, lambda: not stage.home.is_running(), "the end of the agent")
     assert still_runs(server)
     await ensure_agent(stage.home, "sim")
     stage.watcher = await Watcher.open(stage.home)
