@@ -45,6 +45,7 @@ from gpu_dash.record.journal import shifted
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.recorder import Recorder
+from gpu_dash.server.adopted import AdoptedHandle
 from gpu_dash.server.command_line import (
     LaunchCommand,
     build_command,
@@ -52,8 +53,6 @@ from gpu_dash.server.command_line import (
     gpus_of,
     launch_flags,
 )
-from gpu_dash.server.adopted import AdoptedHandle
-from gpu_dash.server.command_line import LaunchCommand, build_command, flag_arguments, gpus_of
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
