@@ -11,6 +11,7 @@ from gpu_dash import __version__
 from gpu_dash.agent.beginnings import adopt, launch, watch
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.hub import Hub
+from gpu_dash.agent.restarts import RestartPolicy
 from gpu_dash.agent.session import Session
 from gpu_dash.agent.state_file import load_state, save_state
 from gpu_dash.gpu.process import SamplerProcess
@@ -31,6 +32,7 @@ from gpu_dash.model.commands import (
     TakeControl,
     Watch,
 )
+from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import GpuDashError, UsageError
 from gpu_dash.model.events import Event, Notice
 from gpu_dash.model.log import Severity
@@ -61,6 +63,11 @@ class Agent:
         self._cards = SIMULATED_CARDS
         self._sampler: SamplerProcess | None = None
         self._session: Session | None = None
+        self._launch: Launch | None = None
+        """The command that began the session; in memory only, as the environment is in it."""
+        self._restarts = RestartPolicy(0, 0.0)
+        self._restarting: asyncio.Task[None] | None = None
+        """Waits to start a server again that has failed."""
         self._changing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._saved_failed = False
@@ -129,6 +136,10 @@ class Agent:
                     return await self._begin(command)
             case StopServer():
                 async with self._changing:
+                    if self._restarting is not None and self._session_is_over():
+                        self._restarting.cancel()
+                        self._restarting = None
+                        return {"kind": str(self.hub.store.server.kind)}
                     session = self._running_session()
                     await session.stop()
                     return {"kind": str(session.status.kind)}
@@ -163,10 +174,17 @@ class Agent:
                 f"{status.profile or status.base_url} is {status.state}; stop it first "
                 "(gpu-dash stop --server)"
             )
+        if self._restarting is not None:
+            self._restarting.cancel()
+            self._restarting = None
         if isinstance(command, Launch):
             session = await launch(self.hub, self._clock, command, self._set_gpu_source)
         else:
             session = await watch(self.hub, self._clock, command, self._set_gpu_source)
+        if isinstance(command, Launch) and command is not self._launch:
+            server = command.profile.server
+            self._restarts = RestartPolicy(server.restarts, parse_duration(server.restart_delay))
+        self._launch = command if isinstance(command, Launch) else None
         self._session = session
         self._follow_session(session)
         self._save_state()
@@ -188,6 +206,51 @@ class Agent:
         if self._sampler is not None:
             self._sampler.set_simulated_url(None)
         save_state(self.home.state_path, None)
+        if session.status.state is ServerState.FAILED and session is self._session:
+            self._start_again_later(session)
+
+    def _session_is_over(self) -> bool:
+        return self._session is None or self._session.has_ended
+
+    def _start_again_later(self, failed: Session) -> None:
+        """Begin to wait for the next start of a server that failed, if it gets one."""
+        command = self._launch
+        if command is None or command.session_folder is not None:
+            return
+        ready_after_s = failed.status.ready_after_s
+        at = self._clock.monotonic()
+        ready_for_s = 0.0
+        if ready_after_s is not None:
+            ready_for_s = at - failed.began_at - ready_after_s
+        delay_s = self._restarts.next_delay_s(ready_for_s)
+        if delay_s is None:
+            if self._restarts.limit:
+                self._notice(
+                    Severity.ERROR,
+                    f"the server failed {self._restarts.count + 1} times: it is left alone; see "
+                    "the first error of its log",
+                )
+            return
+        self._notice(
+            Severity.WARNING,
+            f"the server failed: start {self._restarts.count} of {self._restarts.limit} in "
+            f"{delay_s:g} s (gpu-dash stop --server leaves it alone)",
+        )
+        self._restarting = self._spawn(self._start_again(command, failed, delay_s))
+
+    async def _start_again(self, command: Launch, failed: Session, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        async with self._changing:
+            if self._session is not failed:
+                return
+            self._restarting = None
+            try:
+                await self._begin(command)
+            except GpuDashError as error:
+                self._notice(Severity.ERROR, f"the server cannot be started again: {error}")
+
+    def _notice(self, severity: Severity, text: str) -> None:
+        self.hub.publish(Notice(at=self._clock.monotonic(), severity=severity, text=text))
 
     def _status(self) -> dict[str, Any]:
         store = self.hub.store
@@ -282,10 +345,11 @@ class Agent:
                 busy_at = loop.time()
         self.end_soon()
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -16,6 +16,7 @@ import msgspec
 
 from gpu_dash import __version__
 from gpu_dash.agent.hub import Hub
+from gpu_dash.agent.neighbours import check_neighbours, running_sessions
 from gpu_dash.agent.session import SERVER_LOG, Session, session_began
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
@@ -35,7 +36,7 @@ from gpu_dash.model.events import (
     SessionEnded,
     ThrottleEnded,
 )
-from gpu_dash.model.gpu import GpuSourceState
+from gpu_dash.model.gpu import GpuSample, GpuSourceState
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
@@ -44,6 +45,7 @@ from gpu_dash.record.journal import shifted
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.recorder import Recorder
+from gpu_dash.server.adopted import AdoptedHandle
 from gpu_dash.server.command_line import (
     LaunchCommand,
     build_command,
@@ -52,6 +54,7 @@ from gpu_dash.server.command_line import (
     launch_flags,
 )
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
+from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
     FORCE_MARGIN_S,
     ContainerHandle,
@@ -83,12 +86,17 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     plan = command.plan or profile.plan()
     check_plan(plan)
     if not command.force:
-        check_launch(profile, environment, command.folder)
+        await asyncio.to_thread(check_launch, profile, environment, command.folder)
     port = profile.server.port or free_port(profile.server.host, f"profile {profile.name!r}")
     line = build_command(profile, environment, port)
     source = command.gpu_source or profile.gpu.source
     await set_gpu_source(source, profile.gpu.simulated_cards)
     await _await_gpu_source(hub, source)
+    gpus = gpus_of(profile, environment, sorted(hub.store.gpus))
+    if not command.force:
+        check_gpus(profile, environment, _readings(hub.store))
+        where = f"profile {profile.name!r}"
+        check_neighbours(where, profile.server.port, gpus, source, running_sessions())
     folder = _session_folder(command.session_folder, command.label or profile.name)
     anchor = ClockAnchor.now(clock)
     status = ServerStatus(
@@ -99,7 +107,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         profile=profile.name,
         model=line.model,
         base_url=line.base_url,
-        visible_gpus=gpus_of(profile, environment, sorted(hub.store.gpus)),
+        visible_gpus=gpus,
     )
     begun = SessionState(
         session=folder.name,
@@ -176,25 +184,32 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
             state=ServerState.READY if answers else ServerState.UNREACHABLE,
             since=anchor.monotonic,
             stage_since=anchor.monotonic,
-            kind=HandleKind.EXTERNAL,
+            kind=HandleKind.EXTERNAL if command.process is None else HandleKind.PROCESS,
             model=model,
             base_url=base_url,
+            pid=None if command.process is None else command.process.pid,
         ),
         api_key_env=None,
         ready_timeout_s=float("inf"),
         shutdown_timeout_s=0.0,
-        log=command.log,
+        log=str(folder / SERVER_LOG) if command.log_command else command.log,
+        adopted=command.process,
+        log_command=command.log_command,
         log_offset=log_offset,
         log_lines=log_lines,
     )
     hub.publish(session_began(begun))
+    handle: ServerHandle
+    handle = ExternalHandle() if command.process is None else AdoptedHandle(command.process)
+    if command.log_command:
+        return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
     note = folder / SERVER_LOG
     note.write_text(
         f"The server at {base_url} was not started by gpu-dash. "
         f"Its log: {command.log or 'not given (--log FILE)'}\n",
         encoding="utf-8",
     )
-    return Session(hub, clock, begun, ExternalHandle(), command.api_key, _meta_of(begun))
+    return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
 
 
 async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
@@ -205,6 +220,8 @@ async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
     handle: ServerHandle
     if state.process is not None:
         handle = ProcessHandle.adopt(state.process)
+    elif state.adopted is not None:
+        handle = AdoptedHandle(state.adopted)
     elif state.container is not None:
         handle = ContainerHandle(state.container, dict(os.environ))
     else:
@@ -360,6 +377,14 @@ async def _await_gpu_source(hub: Hub, source: str) -> None:
         await asyncio.sleep(0.02)
     if asked_by_name and store.gpu_state is not GpuSourceState.LIVE:
         raise GpuSourceError(store.gpu_detail or f"the source {source} does not answer")
+
+
+def _readings(store: Store) -> dict[int, GpuSample]:
+    """The newest reading of each card; an empty one where none has come yet."""
+    return {
+        track.info.gpu: track.latest or GpuSample(gpu=track.info.gpu)
+        for track in store.gpu_tracks()
+    }
 
 
 def _throttles_that_nobody_saw_end(store: Store) -> list[Event]:

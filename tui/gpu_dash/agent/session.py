@@ -16,13 +16,17 @@ import msgspec
 from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.steps import StepAccount
+from gpu_dash.agent.stuck import StuckWatch
 from gpu_dash.analysis.verdict import Verdict, not_judged
 from gpu_dash.load.driver import LoadDriver
 from gpu_dash.logs.follow import Batch, LogFollower
+from gpu_dash.logs.heat import HeatHistory, advise, seconds_before
 from gpu_dash.model.clock import Clock
 from gpu_dash.model.errors import AgentError, ServerError
 from gpu_dash.model.events import (
     Event,
+    Finding,
+    GpuSamples,
     GpuSourceChanged,
     LogLines,
     Notice,
@@ -33,6 +37,7 @@ from gpu_dash.model.events import (
 from gpu_dash.model.load import LoadPlan, Target
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
+from gpu_dash.model.state_folder import state_root
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.recorder import Recorder
 from gpu_dash.server.endpoint import EndpointProbe
@@ -40,11 +45,16 @@ from gpu_dash.server.handles import (
     ContainerHandle,
     ServerHandle,
 )
+from gpu_dash.server.log_command import LogCommand
+from gpu_dash.server.start_times import StartTimes, load_start_times, save_start_times
 from gpu_dash.server.supervisor import ServerSupervisor
 
 GPU_SOURCE_S = 10.0
 """How long a source of readings may take to say what it has."""
 DRAIN_S = 5.0
+HEAT_S = 1900.0
+"""How far back the heat of the cards may explain a line of the log: NCCL gives up after 10
+minutes, or 30."""
 SERVER_LOG = "server.log"
 KEEPER_STATUS = "keeper.json"
 
@@ -86,6 +96,8 @@ class Session:
         """What was published before this session could record it."""
         self._ended = asyncio.Event()
         self._recorder = Recorder(self.folder, meta, self._record_notice)
+        self._stuck = StuckWatch(begun.status.visible_gpus)
+        self._heat = HeatHistory(HEAT_S)
         self._steps = StepAccount(begun.anchor, begun.status.visible_gpus, self._publish)
         self._load = LoadDriver(
             self._publish,
@@ -99,6 +111,9 @@ class Session:
             Target(base_url=begun.status.base_url, model=begun.status.model, api_key=api_key)
         )
         self._follower: LogFollower | None = None
+        self._log_command = (
+            LogCommand(begun.log_command, self.folder / SERVER_LOG) if begun.log_command else None
+        )
         self._log_offset, self._log_lines = begun.log_offset, begun.log_lines
         self._supervisor = ServerSupervisor(
             handle,
@@ -109,6 +124,8 @@ class Session:
             clock,
             ready_timeout_s=begun.ready_timeout_s,
             shutdown_timeout_s=begun.shutdown_timeout_s,
+            last_start=load_start_times(_start_times_path(), begun.status.profile),
+            on_started=self._keep_start_times,
         )
         self._loop = asyncio.get_running_loop()
 
@@ -118,6 +135,11 @@ class Session:
     def name(self) -> str:
         """The session's name: its folder's."""
         return self._begun.session
+
+    @property
+    def began_at(self) -> float:
+        """Monotonic moment of the launch."""
+        return self._begun.anchor.monotonic
 
     @property
     def status(self) -> ServerStatus:
@@ -150,6 +172,8 @@ class Session:
                 self._follower.start(self._log_offset, self._log_lines + 1)
             if isinstance(self._handle, ContainerHandle) and self._begun.log is not None:
                 await self._handle.follow(Path(self._begun.log))
+            if self._log_command is not None:
+                await self._log_command.start()
             self._load.offer(self._begun.plan)
             warming = asyncio.create_task(self._warm_load())
             await self._supervisor.run()
@@ -168,6 +192,7 @@ class Session:
     async def leave(self) -> None:
         """End our part and leave the server alone: the next agent adopts it."""
         await self._load.close()
+        await self._end_log_command()
         if self._follower is not None:
             await asyncio.to_thread(self._follower.stop)
         await asyncio.to_thread(self._recorder.close)
@@ -250,6 +275,12 @@ class Session:
             notice = Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=str(error))
             self._publish(notice)
 
+    def _keep_start_times(self, times: StartTimes) -> None:
+        """For the estimate of the profile's next start; one that cannot be kept is no loss."""
+        if self._begun.status.profile:
+            with contextlib.suppress(OSError):
+                save_start_times(_start_times_path(), self._begun.status.profile, times)
+
     def _gpus_now(self) -> GpuSourceChanged:
         """The cards as they are known when the session begins: the sampler said so before."""
         store = self._hub.store
@@ -273,6 +304,13 @@ class Session:
         """Every event of the hub, the sampler's too, while this session goes on."""
         self._steps.take(event)
         self._recorder.record(event)
+        if isinstance(event, GpuSamples):
+            for sample in event.samples:
+                self._heat.add(event.at, sample)
+        stuck = self._stuck.take(event)
+        if stuck is not None:
+            # Not from within the event that told of it: all are to have that one first.
+            self._loop.call_soon(self._publish, stuck)
         if (
             self._ramp_when_ready
             and isinstance(event, ServerChanged)
@@ -302,9 +340,21 @@ class Session:
             self._publish(LogLines(at=now, lines=batch.lines))
         for finding in batch.findings:
             self._supervisor.take_finding(finding)
-            self._publish(finding)
+            self._publish(self._advised(finding))
+
+    def _advised(self, finding: Finding) -> Finding:
+        """A finding of the log with what the cards did while it came about."""
+        before_s = seconds_before(finding)
+        if before_s is None:
+            return finding
+        return advise(finding, self._heat.between(finding.at - before_s, finding.at))
+
+    async def _end_log_command(self) -> None:
+        if self._log_command is not None:
+            await self._log_command.stop()
 
     async def _drain_log(self) -> None:
+        await self._end_log_command()
         if self._follower is not None:
             follower, self._follower = self._follower, None
             with contextlib.suppress(TimeoutError):
@@ -334,6 +384,10 @@ class Session:
         notice = Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=text)
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._publish, notice)
+
+
+def _start_times_path() -> Path:
+    return state_root() / "start_times.json"
 
 
 def session_began(begun: SessionState) -> SessionBegan:

@@ -10,10 +10,13 @@ import click
 from gpu_dash import __version__
 
 _COMMANDS = {
+    "adopt": "Take a server that runs already under supervision.",
     "attach": "The dashboard on the agent that runs.",
     "demo": "The dashboard on simulated GPUs and a built-in server; needs nothing.",
     "doctor": "What stands in the way on this host and at an endpoint.",
     "gpus": "One reading of every GPU.",
+    "logs": "What went wrong, in a saved log.",
+    "orphans": "Processes that an earlier vLLM left behind, and their end.",
     "plan": "Weights, KV cache and concurrency of a model on given cards, before a launch.",
     "profiles": "List, show, check and make launch profiles.",
     "replay": "The dashboard on a recorded session.",

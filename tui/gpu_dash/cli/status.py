@@ -11,9 +11,11 @@ from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import AgentHome, all_homes
 from gpu_dash.agent.state_file import load_state
 from gpu_dash.cli.options import print_json
+from gpu_dash.cli.orphans import orphan_row
 from gpu_dash.model.commands import AskStatus
 from gpu_dash.model.errors import AgentError
 from gpu_dash.model.text import strip_controls
+from gpu_dash.server.orphans import find_orphans
 from gpu_dash.server.processes import is_alive
 
 STATUS_S = 5.0
@@ -24,13 +26,16 @@ STATUS_S = 5.0
 def command(as_json: bool) -> None:
     """What runs on this host: agents, servers, load."""
     rows = asyncio.run(_collect())
+    orphans = find_orphans()
     if as_json:
-        print_json(rows)
-    elif not rows:
+        print_json(rows + [{"agent": None, "orphan": orphan_row(each)} for each in orphans])
+        return
+    if not rows:
         click.echo("nothing runs; start with gpu-dash PROFILE or gpu-dash demo")
-    else:
-        for row in rows:
-            click.echo(_line(row))
+    for row in rows:
+        click.echo(_line(row))
+    for orphan in orphans:
+        click.echo(f"orphan: {orphan}; gpu-dash orphans --end ends it")
 
 
 async def _collect() -> list[dict[str, Any]]:

@@ -47,8 +47,10 @@ class Findings:
             known.moment = new.moment or known.moment
             self.changed(known)
             return known
-        if len(self._open) >= MOST_OPEN:
-            del self._open[next(iter(self._open))]
+        if known is not None:
+            known.is_over = True
+        elif len(self._open) >= MOST_OPEN:
+            self._open.pop(next(iter(self._open))).is_over = True
         self._open[key] = new
         incident = self._callers.get(new.kind.name, self._incident)
         before = incident.root
@@ -73,6 +75,8 @@ class Findings:
         self._incident.close()
         for incident in self._callers.values():
             incident.close()
+        for finding in self._open.values():
+            finding.is_over = True
         self._open.clear()
 
     def news(self, *, every_count: bool) -> list[Finding]:
@@ -87,7 +91,8 @@ class Findings:
             finding, said = open_finding.finding(), open_finding.said
             if finding == said:
                 continue
-            if said is None or every_count or _is_worth_saying(finding, said):
+            tell_all = every_count or open_finding.is_over
+            if said is None or tell_all or _is_worth_saying(finding, said):
                 open_finding.said = finding
                 news.append(finding)
             else:

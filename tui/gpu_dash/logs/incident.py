@@ -45,6 +45,8 @@ class OpenFinding:
     count: int = 1
     said: Finding | None = field(default=None)
     """As it was last handed out."""
+    is_over: bool = False
+    """It is not repeated any more: its count is final."""
 
     def finding(self) -> Finding:
         """As it is known now."""

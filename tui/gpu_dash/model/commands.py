@@ -10,6 +10,7 @@ import msgspec
 from gpu_dash.model.events import Event
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.profile import Profile
+from gpu_dash.model.server import ProcessIdentity
 
 PROTOCOL = 1
 """Raised when a frame of an older side would be misread; the hello compares it."""
@@ -48,6 +49,11 @@ class Watch(_Asks, frozen=True, kw_only=True):
     api_key: str | None = None
     log: str | None = None
     """Absolute path of the log to follow."""
+    log_command: tuple[str, ...] = ()
+    """A command that prints the log and goes on, where it is no file."""
+    process: ProcessIdentity | None = None
+    """The server's process on this host: it is taken under supervision, its end is noticed and
+    it can be stopped."""
     plan: LoadPlan | None = None
     label: str = ""
     session_folder: str | None = None

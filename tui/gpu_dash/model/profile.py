@@ -43,6 +43,10 @@ class ServerProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Name that requests use; the model's own name if it is left out."""
     api_key_env: str | None = None
     """Environment variable that holds the key. The server gets it as ``VLLM_API_KEY``."""
+    restarts: int = 0
+    """How many times in a row a server that failed is started again; 0 leaves it as it is."""
+    restart_delay: str = "5s"
+    """Wait before the first of these; it doubles with each, up to five minutes."""
     ready_timeout: str = "20m"
     """How long ``/health`` may take to answer before the launch counts as failed."""
     shutdown_timeout: str = "0s"

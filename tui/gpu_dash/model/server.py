@@ -76,6 +76,13 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     stage_since: float = 0.0
     stage_progress: float | None = None
     """0 to 1 where the log gives one (shards, graph capture)."""
+    stage_expected_s: float | None = None
+    """Seconds that this stage took in the profile's last start."""
+    quiet_since: float | None = None
+    """While starting: the log has said nothing since, longer than this stage is wont to be
+    silent."""
+    ready_expected_s: float | None = None
+    """Seconds from launch to ready in the profile's last start."""
     ready_after_s: float | None = None
     """Seconds from the launch to ready."""
     exit_code: int | None = None

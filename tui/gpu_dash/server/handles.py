@@ -150,7 +150,7 @@ class ProcessHandle:
         return is_alive(self.record.server)
 
     async def wait(self) -> int | None:
-        await _wait_for_end(self.record.server)
+        await wait_for_end(self.record.server)
         return await self._exit_code()
 
     async def stop(self, *, starting: bool, grace_s: float) -> Stopped:
@@ -336,7 +336,7 @@ def _start_keeper(
     return keeper
 
 
-async def _wait_for_end(identity: ProcessIdentity) -> None:
+async def wait_for_end(identity: ProcessIdentity) -> None:
     """Wait until that very process has ended, without polling it."""
     try:
         handle = os.pidfd_open(identity.pid)

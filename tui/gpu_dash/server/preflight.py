@@ -14,6 +14,8 @@ from gpu_dash.model.server import HandleKind
 from gpu_dash.server.flags.check import Why
 from gpu_dash.server.flags.check import check_launch as check_flags
 from gpu_dash.server.flags.history import parse_release, show
+from gpu_dash.server.model_check import check_model
+from gpu_dash.server.orphans import find_orphans
 
 
 def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) -> None:
@@ -43,6 +45,24 @@ def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) 
         _check_flags(profile, where)
     if server.port:
         check_port(server.host, server.port, where)
+    if server.kind is HandleKind.PROCESS:
+        check_model(profile, environment, folder)
+    if profile.gpu.source != "sim":
+        check_orphans(where)
+
+
+def check_orphans(where: str) -> None:
+    """Refuse while processes of an earlier vLLM are left, which hold the cards' memory.
+
+    Raises:
+        PreflightError: naming them.
+    """
+    orphans = find_orphans()
+    if orphans:
+        raise PreflightError(
+            f"{where}: what an earlier vLLM has left behind holds the cards' memory: "
+            f"{', '.join(map(str, orphans))}; end it with gpu-dash orphans --end"
+        )
 
 
 def _check_flags(profile: Profile, where: str) -> None:

@@ -152,6 +152,7 @@ def check_profile(profile: Profile, where: str) -> None:
         if _ENV_NAME.match(name) is None or "\0" in value:
             fail("server.env", name, "is not an environment variable")
     for field, value, least in (
+        ("server.restart_delay", server.restart_delay, "0s"),
         ("server.ready_timeout", server.ready_timeout, "1s"),
         ("server.shutdown_timeout", server.shutdown_timeout, "0s"),
         ("load.step", load.step, "1ms"),

@@ -39,6 +39,33 @@ _STAGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("ready", r"Application startup complete"),
     )
 )
+SILENCE_S = 60.0
+"""A start that is silent for so long is worth a word; a stage may have another limit."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What a silent stage waits for."""
+
+    silence_s: float
+    on: str
+
+
+WAITS: dict[str, Wait] = {
+    "": Wait(SILENCE_S, "Python to import vLLM: slow or cold file system?"),
+    "connecting the GPUs": Wait(
+        30.0,
+        "the other ranks: GPUs at 100 % here mean a broken P2P path (IOMMU/ACS; try "
+        "NCCL_P2P_DISABLE=1)",
+    ),
+    "loading weights": Wait(
+        SILENCE_S, "the disk or the network file system that holds the model, or a download"
+    ),
+    "compiling": Wait(300.0, "the compiler: minutes are normal the first time"),
+    "capturing CUDA graphs": Wait(SILENCE_S, "the capture of one graph on all ranks"),
+}
+"""What each stage waits for when the log falls silent."""
+
 _HINT = re.compile("|".join(f"(?:{pattern.pattern})" for _, pattern in _STAGES))
 _PROGRESS = re.compile(r"(?:shards|CUDA graph)[^|]*?:\s+(\d{1,3})%")
 

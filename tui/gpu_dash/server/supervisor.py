@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 
 from gpu_dash.model.clock import Clock
-from gpu_dash.model.events import Event, Finding, ServerChanged, ServerMetricsRead
+from gpu_dash.model.events import Event, Finding, Notice, ServerChanged, ServerMetricsRead
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
 from gpu_dash.server.metrics import parse_metrics
-from gpu_dash.server.stages import stage_of
+from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
+from gpu_dash.server.start_times import StageTimer, StartTimes
 
 _HARMLESS = re.compile(r"\b(?:INFO|DEBUG)\b")
 """Lines that say nothing of why a server ended."""
@@ -45,6 +46,8 @@ class ServerSupervisor:
         clock: where ``at`` comes from.
         ready_timeout_s: a start that takes longer has failed.
         shutdown_timeout_s: what the server itself gives to open requests.
+        last_start: how long the stages of the last start took.
+        on_started: takes the times of this one when the server is ready.
     """
 
     def __init__(
@@ -58,6 +61,8 @@ class ServerSupervisor:
         *,
         ready_timeout_s: float,
         shutdown_timeout_s: float,
+        last_start: StartTimes | None = None,
+        on_started: Callable[[StartTimes], None] | None = None,
     ) -> None:
         self.status = status
         self._handle = handle
@@ -67,7 +72,10 @@ class ServerSupervisor:
         self._clock = clock
         self._ready_timeout_s = ready_timeout_s
         self._shutdown_timeout_s = shutdown_timeout_s
-        self._launched_at = status.since
+        self._launched_at = self._heard_at = status.since
+        self._last_start = last_start or StartTimes()
+        self._on_started = on_started
+        self._timer = StageTimer()
         self._root_errors: dict[int | None, str] = {}
         self._last_line = ""
         self._stop_asked = False
@@ -80,7 +88,7 @@ class ServerSupervisor:
 
     async def run(self) -> None:
         """Watch the server until it has ended (for an external one: until cancelled)."""
-        self._change()
+        self._change(ready_expected_s=self._last_start.ready_s)
         polling = asyncio.create_task(self._poll())
         try:
             exit_code = await self._handle.wait()
@@ -111,14 +119,20 @@ class ServerSupervisor:
         before its end is what it had to say where no error was recognised."""
         if text.strip() and not _HARMLESS.search(text):
             self._last_line = text.strip()
+        self._heard_at = self._clock.monotonic()
         if self.status.state is not ServerState.STARTING:
             return
+        if self.status.quiet_since is not None:
+            self._change(quiet_since=None)
         stage = stage_of(text)
         if stage is None:
             return
         if stage.name != self.status.stage:
             self._change(
-                stage=stage.name, stage_since=self._clock.monotonic(), stage_progress=stage.progress
+                stage=stage.name,
+                stage_since=self._clock.monotonic(),
+                stage_progress=stage.progress,
+                stage_expected_s=self._last_start.stages.get(stage.name),
             )
         elif stage.progress != self.status.stage_progress:
             self._change(stage_progress=stage.progress)
@@ -158,10 +172,14 @@ class ServerSupervisor:
                     ready_after_s=elapsed,
                     stage="",
                     stage_progress=None,
+                    stage_expected_s=None,
+                    quiet_since=None,
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
                 self._root_errors.setdefault(None, f"not ready after {self._ready_timeout_s:g} s")
                 await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
+            else:
+                self._note_silence()
         elif state in (ServerState.READY, ServerState.UNREACHABLE):
             self._misses = 0 if healthy else self._misses + 1
             if healthy and state is ServerState.UNREACHABLE:
@@ -169,7 +187,21 @@ class ServerSupervisor:
                 self._change(state=ServerState.READY, version=version, detail="")
             elif self._misses == MISSES_UNTIL_UNREACHABLE and state is ServerState.READY:
                 self._change(state=ServerState.UNREACHABLE, detail=trouble)
-            await self._read_metrics()
+            if healthy:
+                await self._read_metrics()
+
+    def _note_silence(self) -> None:
+        """Say once per silence what a start that says nothing waits for."""
+        now, stage = self._clock.monotonic(), self.status.stage
+        wait = WAITS.get(stage, Wait(SILENCE_S, "the next line of its log"))
+        if self.status.quiet_since is not None or now - self._heard_at < wait.silence_s:
+            return
+        self._change(quiet_since=self._heard_at)
+        text = (
+            f"{stage or 'starting'}: no progress for {now - self._heard_at:.0f} s; it waits for "
+            f"{wait.on}"
+        )
+        self._on_event(Notice(at=now, severity=Severity.WARNING, text=text))
 
     async def _read_metrics(self) -> None:
         page = await self._probe.metrics_page()
@@ -211,8 +243,12 @@ class ServerSupervisor:
     def _change(self, **fields: Any) -> None:
         if "state" in fields and fields["state"] is not self.status.state:
             fields.setdefault("since", self._clock.monotonic())
-        self.status = msgspec.structs.replace(self.status, **fields)
-        self._on_event(ServerChanged(at=self._clock.monotonic(), status=self.status))
+        before, self.status = self.status, msgspec.structs.replace(self.status, **fields)
+        now = self._clock.monotonic()
+        self._on_event(ServerChanged(at=now, status=self.status))
+        times = self._timer.take(before, self.status, now)
+        if times is not None and self._on_started is not None:
+            self._on_started(times)
 
 
 def describe_exit(code: int | None) -> str:

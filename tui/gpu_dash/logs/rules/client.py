@@ -29,8 +29,12 @@ RULES = (
     ),
     Rule(
         "client_auth",
-        ("401", "403", "Unauthorized", "AuthenticationError"),
-        pattern=r"(?:HTTP|code:?|status:?) ?40[13]\b|Unauthorized|AuthenticationError",
+        (
+            *("401", "403", "Unauthorized", "Forbidden", "AuthenticationError"),
+            *("Incorrect API key", "invalid_api_key", "Invalid API key"),
+        ),
+        pattern=r"(?:HTTP|code:?|status:?) ?40[13]\b|Unauthorized|Forbidden|AuthenticationError"
+        r"|(?i:(?:incorrect|invalid).api.key)",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
         matches=(
@@ -98,12 +102,13 @@ RULES = (
     Rule(
         "client_url",
         ("404",),
-        pattern=r"(?:HTTP|code:?|status:?) ?404\b",
+        pattern=r"(?:HTTP|code:?|status:?) ?404\b|\b404 (?:page not found|Client Error|Not Found)",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
         matches=(
             'client: HTTP 404 {"detail":"Not Found"}',
             "client: openai.NotFoundError: Error code: 404 - {'detail': 'Not Found'}",
+            "client: 404 page not found",
         ),
         rejects=(
             'client: HTTP 404 {"error":{"message":"The model `m` does not exist.","code":404}}',
@@ -111,16 +116,25 @@ RULES = (
     ),
     Rule(
         "client_body",
-        ("proxy", "choices", "502", "503", "504", "HTTP 200", "ECONNREFUSED", "Connection refused"),
+        (
+            *("proxy", "choices", "502", "503", "504", "HTTP 200", "ECONNREFUSED"),
+            *("Connection refused", "APIConnectionError", "ConnectError", "RemoteProtocolError"),
+            *("Server disconnected", "incomplete chunked read"),
+        ),
         pattern=r"(?i)proxy failed|(?:HTTP|code:?|status:?) ?50[234]\b|ECONNREFUSED"
         r"|connection refused|\bno\W+choices|KeyError\W+choices|choices\W+(?:null|none|missing)"
-        r"|null value for \W?choices|no attribute \W?choices|without \W?choices"
+        r"|missing\W+choices|choices\W+(?:is|was|are)\W+(?:none|null|missing|empty)"
+        r"|APIConnectionError|ConnectError|RemoteProtocolError|Server disconnected"
+        r"|incomplete chunked read|null value for \W?choices"
+        r"|no attribute \W?choices|without \W?choices"
         r'|HTTP 200\b.*"(?:error|detail|object"\W+"error)"',
         voices=_CLIENT,
         matches=(
             "client: HTTP 502 local proxy failed: connect ECONNREFUSED 127.0.0.1:8000",
             'client: HTTP 200 {"error":{"message":"upstream busy"}}',
             "client: reply has no 'choices'",
+            "client: response missing choices",
+            "client: httpx.ConnectError: All connection attempts failed",
             "client: TypeError: Received response with null value for `choices`.",
         ),
         rejects=('client: HTTP 200 {"choices":[{"text":"ok"}],"usage":{"total_tokens":3}}',),

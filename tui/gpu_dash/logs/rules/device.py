@@ -57,6 +57,11 @@ RULES = (
             "Memory access fault by GPU",
             "invalid program counter",
             "cudaErrorIllegalAddress",
+            "CUDA_ERROR_ILLEGAL_ADDRESS",
+            "CUDA_ERROR_LAUNCH_FAILED",
+            "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+            "hardware stack error",
+            "cudaErrorAssert",
             "cudaErrorLaunchFailure",
             "CUBLAS_STATUS_EXECUTION_FAILED",
             "CUDNN_STATUS_EXECUTION_FAILED",
@@ -89,6 +94,27 @@ RULES = (
         ),
     ),
     Rule(
+        "illegal_access",
+        ("block: [",),
+        pattern=r"block: \[\d.*thread: \[\d.*Assertion ",
+        voices=voices(Voice.RAW),
+        weight=Weight.DETAIL,
+        first_check="an index out of range on the device: tokenizer and vocabulary against the "
+        "model, length of the prompt",
+        matches=(
+            "/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1292: indexSelectLargeIndex: block: "
+            "[1,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
+        ),
+        rejects=("Assertion `x` failed.",),
+    ),
+    Rule(
+        "driver_mismatch",
+        ("FlashAttention only supports", "FlashAttention only supports Ampere"),
+        first_check="another attention backend: this one knows only newer cards",
+        matches=("RuntimeError: FlashAttention only supports Ampere GPUs or newer.",),
+        rejects=("INFO 01-02 03:04:05 [cuda.py:3] Using FlashAttention version 3",),
+    ),
+    Rule(
         "driver_mismatch",
         (
             "NVIDIA driver on your system is too old",
@@ -99,6 +125,8 @@ RULES = (
             "unsupported display driver / cuda driver combination",
             "no kernel image is available",
             "unsupported toolchain",
+            "CUDA unknown error",
+            "unsatisfied condition: cuda",
             "CUDA error: invalid device function",
             "Driver/library version mismatch",
             "is not compatible with the current PyTorch installation",
@@ -124,6 +152,8 @@ RULES = (
             "compatibility was attempted on non supported HW",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "Failed to initialize NVML: Driver/library version mismatch",
+            "docker: Error response from daemon: nvidia-container-cli: requirement error: "
+            "unsatisfied condition: cuda>=12.9, please update your driver to a newer version",
         ),
         rejects=("host-a:213:213 [1] NCCL INFO cudaDriverVersion 12080",),
     ),
@@ -144,6 +174,7 @@ RULES = (
         (
             "Failed to infer device type",
             "No CUDA GPUs are available",
+            "Cannot find any GPU",
             "No HIP GPUs are available",
             "no CUDA-capable device is detected",
             "no ROCm-capable device is detected",
@@ -158,6 +189,11 @@ RULES = (
             "total number of available GPUs",
             "exceeds the total number of available",
             "device >= 0 && device < num_gpus",
+            "driver not loaded",
+            "could not select device driver",
+            "Torch not compiled with CUDA enabled",
+            "has no GPU available",
+            "Torch not compiled with ROCm",
         ),
         cases=(
             Case("Inconsistent", "set only HIP_VISIBLE_DEVICES, or make both equal"),
@@ -165,6 +201,9 @@ RULES = (
         ),
         matches=(
             "RuntimeError: No CUDA GPUs are available",
+            'docker: Error response from daemon: could not select device driver "" with '
+            "capabilities: [[gpu]].",
+            "AssertionError: Torch not compiled with CUDA enabled",
             "RuntimeError: CUDA error: invalid device ordinal",
             "ValueError: Tensor parallel size (4) cannot be larger than the number of available "
             "GPUs (2).",
@@ -184,6 +223,8 @@ RULES = (
         "flashinfer",
         (
             "FlashInfer requires",
+            "FlashInfer is required",
+            "FlashInfer backend requires",
             "Could not find nvcc",
             "directory: 'nvcc'",
             "bin/nvcc'",
@@ -242,6 +283,8 @@ RULES = (
             "does not support FP8",
             "Unknown quantization method",
             "does not support weight_bits",
+            "quantization is not supported",
+            "No compiled cutlass_scaled_mm",
         ),
         matches=(
             "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum "

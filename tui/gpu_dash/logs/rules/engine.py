@@ -138,8 +138,11 @@ RULES = (
             "core dumped",
             "worker died or was killed",
             "Illegal instruction",
+            "terminate called",
+            "code=dumped, status=",
         ),
         pattern=r"^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Aborted|Illegal instruction)"
+        r"|^terminate called (?:after throwing|without)|exited, code=dumped"
         r"|Segfault encountered|Fatal Python error: |\*\*\* SIG(?:SEGV|ABRT|ILL)|worker died or was"
         r"|Caught signal \d+",
         weight=Weight.UNEXPLAINED,
@@ -147,10 +150,29 @@ RULES = (
             "Fatal Python error: Segmentation fault",
             "!!!!!!! Segfault encountered !!!!!!!",
             "*** SIGABRT received at time=1739500000 on cpu 12 ***",
+            "terminate called after throwing an instance of 'c10::Error'",
+            "May 18 19:02:39 host-a systemd[1]: vllm.service: Main process exited, code=dumped, "
+            "status=6/ABRT",
             "Aborted (core dumped)",
             "A worker died or was killed while executing a task by an unexpected system error.",
         ),
         rejects=("(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",),
+    ),
+    Rule(
+        "worker_died",
+        ("segfault at", "general protection fault", "trap invalid opcode"),
+        pattern=r"^(?:traps: )?(?:VLLM|vllm|python|pt_main|ray)[^\[]*\[(?P<pid>\d+)\]:? "
+        r"(?:segfault at|general protection|trap )",
+        weight=Weight.DETAIL,
+        voices=voices(Voice.KERNEL, Voice.RAW),
+        first_check="the kernel says that the process crashed in native code: the library that "
+        "the line names, its version; then the GPU of that worker",
+        matches=(
+            "[ 4120.5] VLLM::Worker_TP[77]: segfault at 0 ip 00007f sp 00007ffd error 4 in "
+            "libtorch_cuda.so[7f+1]",
+            "[ 4120.5] traps: python3[77] general protection fault ip:7f sp:7f error:0",
+        ),
+        rejects=("[ 4120.5] chrome[77]: segfault at 0 ip 00007f sp 00007ffd error 4",),
     ),
     # -- the ones that wait ----------------------------------------------------------------------
     Rule(

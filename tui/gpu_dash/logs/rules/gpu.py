@@ -81,6 +81,19 @@ RULES = (
     Rule(
         "gpu_xid_app",
         ("NVRM: Xid",),
+        pattern=_XID + r"154)\b",
+        weight=Weight.UNEXPLAINED,
+        voices=_KERNEL,
+        first_check="the action that the line names (reset, reboot), after the XID before it",
+        matches=(
+            "[ 4120.5] NVRM: Xid (PCI:0000:48:00): 154, GPU recovery action changed from 0x0 "
+            "(None) to 0x1 (GPU Reset Required)",
+        ),
+        rejects=("[ 4120.5] NVRM: GPU at PCI:0000:48:00: GPU-00000000-1111",),
+    ),
+    Rule(
+        "gpu_xid_app",
+        ("NVRM: Xid",),
         pattern=_XID + r"61|62|109)\b",
         weight=Weight.DETAIL,
         severity=Severity.CRITICAL,
@@ -149,6 +162,7 @@ RULES = (
             "uncorrectable NVLink error",
             "NVLink error encountered",
             "uncorrectable hardware error",
+            "peer GPU memory over nvlink",
             "ERREVENT_ATHUB_INTERRUPT",
             "poison is consumed",
         ),
@@ -157,13 +171,15 @@ RULES = (
         voices=_ANYWHERE,
         cases=(
             Case(
-                "NVLink",
+                "(?i)nvlink",
                 "NVLink error counters (`nvidia-smi nvlink -e`) and XID 74 in the kernel log",
             ),
             Case("CUDA", "ECC counters and XID 48/94/95 of that GPU; drain and reset it"),
         ),
         matches=(
             "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+            "torch.AcceleratorError: CUDA error: Invalid access of peer GPU memory over nvlink or "
+            "a hardware error",
             "[500967.571516] amdgpu 0000:dd:00.0: {1}uncorrectable hardware error"
             "(ERREVENT_ATHUB_INTERRUPT) detected!",
         ),
@@ -234,6 +250,8 @@ RULES = (
             "GPU mode1 reset",
             "GPU mode2 reset",
             "Waiting for fences timed out",
+            "queue preemption time out",
+            "Queue preemption time out",
         ),
         values=_BUS_ID,
         weight=Weight.DETAIL,

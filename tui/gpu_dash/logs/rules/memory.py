@@ -25,6 +25,29 @@ _WORKER = "(Worker_TP2 pid=99) ERROR 04-09 20:31:10 [multiproc_executor.py:949] 
 
 RULES = (
     Rule(
+        "host_oom",
+        (
+            "node running low on memory",
+            "killed by the OOM killer",
+            "OOMKilled",
+            "Failed with result 'oom-kill'",
+            "code=killed, status=9/KILL",
+        ),
+        weight=Weight.DETAIL,
+        voices=voices(Voice.RAW, Voice.FAILURE, Voice.WARNING),
+        matches=(
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on "
+            "memory.",
+            "May 18 19:02:39 host-a systemd[1]: vllm.service: A process of this unit has been "
+            "killed by the OOM killer.",
+            "      Reason:       OOMKilled",
+        ),
+        rejects=(
+            "May 18 19:02:39 host-a systemd[1]: vllm.service: Deactivated successfully.",
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB.",
+        ),
+    ),
+    Rule(
         "mem_util_startup",
         ("is less than desired GPU memory utilization",),
         values=r"\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)",
@@ -61,6 +84,7 @@ RULES = (
         "kv_too_small",
         (
             "that can be stored in KV cache",
+            "To serve at least one request with the model",
             "KV cache is needed, which is larger than the available KV cache memory",
         ),
         cases=(
@@ -152,6 +176,18 @@ RULES = (
     ),
     Rule(
         "host_oom",
+        ("oom-kill:",),
+        pattern=r"task=(?:VLLM|vllm|python|pt_main|ray)[^,]*,pid=(?P<pid>\d+)",
+        weight=Weight.UNEXPLAINED,
+        voices=voices(Voice.KERNEL, Voice.RAW),
+        matches=(
+            "[81.4] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task_memcg=/x,"
+            "task=VLLM::Worker_TP,pid=77,uid=0",
+        ),
+        rejects=("[81.4] oom-kill:constraint=CONSTRAINT_NONE,task=chrome,pid=77,uid=0",),
+    ),
+    Rule(
+        "host_oom",
         ("exit code: -9", "exit code: 137"),
         pattern=r"died.*exit code: (?:-9|137)\b",
         unless="client",
@@ -169,13 +205,24 @@ RULES = (
     ),
     Rule(
         "host_oom",
-        ("Killed", "memory pressure", "can't allocate memory", "bad_alloc", "Cannot allocate"),
+        (
+            "Killed",
+            "memory pressure",
+            "can't allocate memory",
+            "bad_alloc",
+            "Cannot allocate",
+            "MemoryError",
+            "_ArrayMemoryError",
+        ),
         pattern=r"^(?:\S+: line \d+: +\d+ )?Killed\b|killed due to memory pressure"
+        r"|^(?:[\w]+\.)*(?:_Array)?MemoryError\b"
         r"|DefaultCPUAllocator: can't allocate memory|std::bad_alloc|Cannot allocate memory",
         weight=Weight.UNEXPLAINED,
         matches=(
             "deploy.sh: line 17: 11440 Killed                  vllm serve acme/model-7b",
             "OSError: [Errno 12] Cannot allocate memory",
+            "MemoryError",
+            "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 4.00 GiB for an array",
             "terminate called after throwing an instance of 'std::bad_alloc'",
         ),
         rejects=(
@@ -186,7 +233,7 @@ RULES = (
     # -- the KV cache while serving --------------------------------------------------------------
     Rule(
         "kv_preempt",
-        ("is preempted by",),
+        ("is preempted by", "is preempted because"),
         weight=Weight.CONDITION,
         voices=voices(Voice.WARNING, Voice.NOTE),
         matches=(

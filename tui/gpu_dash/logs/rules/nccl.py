@@ -23,6 +23,8 @@ RULES = (
             "out of shared memory",
             "unable to open shared memory object",
             "unable to write to file </torch_",
+            "unable to mmap",
+            "unable to resize file </torch_",
             "Call to posix_fallocate failed",
             "ncclShmOpen",
             "ncclShmemAllocateShareableBuffer",
@@ -37,6 +39,8 @@ RULES = (
             "host-a:88:151 [1] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
             "/dev/shm/nccl-a1 to 33030532 bytes: Call to posix_fallocate failed",
             "RuntimeError: unable to open shared memory object </torch_1204_9> in read-write mode",
+            "RuntimeError: unable to mmap 1024 bytes from file </torch_12_4>: Cannot allocate "
+            "memory (12)",
         ),
         rejects=(
             "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: "
@@ -86,6 +90,9 @@ RULES = (
             "watchdog got stuck",
             "due to a collective timeout",
             "Timeout at NCCL work",
+            "Some NCCL operations have failed or timed out",
+            "error or timeout) detected by watchdog",
+            "Received a global timeout from another rank",
         ),
         weight=Weight.UNEXPLAINED,
         matches=(
@@ -97,6 +104,11 @@ RULES = (
             "milliseconds before timing out.",
             "[rank0]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 0] ProcessGroupNCCL's watchdog got "
             "stuck for 600 seconds without making progress in monitoring enqueued collectives.",
+            "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0 Rank 3] "
+            "Exception (either an error or timeout) detected by watchdog at work: 3",
+            "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:629] [Rank 3] Some NCCL operations "
+            "have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent "
+            "GPU operations might run on corrupted/incomplete data.",
         ),
         rejects=(
             "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
@@ -130,11 +142,18 @@ RULES = (
     ),
     Rule(
         "nccl_cuda_error",
-        ("unhandled cuda error", "unhandled CUDA error", "ncclUnhandledCudaError"),
+        (
+            "unhandled cuda error",
+            "unhandled CUDA error",
+            "ncclUnhandledCudaError",
+            "Failed to CUDA",
+        ),
+        voices=_SAID,
         matches=(
             "[rank0]: RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO "
             "for details)",
             "ncclUnhandledCudaError: Call to CUDA function failed.",
+            "host-a:9:77 [1] include/alloc.h:215 NCCL WARN Failed to CUDA calloc async 608 bytes",
         ),
         rejects=("(Worker pid=9) INFO 11-30 18:50:34 [pynccl.py:113] vLLM is using nccl==2.28.9",),
     ),
@@ -153,6 +172,7 @@ RULES = (
             "NET/OFI",
             "ibv_",
             "Address family",
+            "Message truncated",
         ),
         unless=r"NET/IB : No device found",
         weight=Weight.DETAIL,
@@ -211,6 +231,7 @@ RULES = (
             "clients joined",
             "Socket Timeout",
             "wait timeout after",
+            "Timed out initializing process group",
         ),
         weight=Weight.UNEXPLAINED,
         first_check="the peer first: did its process die, is its port reachable; then the network",
@@ -223,6 +244,8 @@ RULES = (
             "1/2 clients joined.",
             "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
             "by peer [192.0.2.7]:35463",
+            "RuntimeError: Timed out initializing process group in store based barrier on rank: 1, "
+            "for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)",
         ),
         rejects=(
             "[rank1]:[W122 20:05:19.749124012 socket.cpp:204] [c10d] The hostname of the client "
@@ -253,13 +276,20 @@ RULES = (
             "ncclInvalidUsage",
             "NCCL error: invalid argument",
             "ncclInvalidArgument",
+            "Mismatched collective",
+            "corrupted comm object",
+            "nvmlInit",
+            "nvmlDevice",
         ),
         weight=Weight.UNEXPLAINED,
+        voices=_SAID,
         matches=(
             "RuntimeError: NCCL error: internal error - please report this issue to the NCCL "
             "developers",
             "RuntimeError: NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)",
             "ncclInternalError: Internal check failed.",
+            "host-a:9:77 [1] misc/nvmlwrap.cc:164 NCCL WARN nvmlDeviceGetHandleByPciBusId() "
+            "failed: Not Found",
         ),
         rejects=("host-a:213:213 [1] NCCL INFO group.cc:269 -> 3",),
     ),
@@ -307,6 +337,8 @@ RULES = (
             "hipIpcOpenMemHandle",
             "hipIpcGetMemHandle",
             "cudaErrorPeerAccess",
+            "cudaDeviceEnablePeerAccess",
+            "hipDeviceEnablePeerAccess",
         ),
         voices=_SAID,
         matches=(

@@ -58,9 +58,12 @@ RULES = (
             "address already in use",
             "EADDRINUSE",
             "error while attempting to bind",
+            "port is already allocated",
         ),
         matches=(
             "OSError: [Errno 98] Address already in use",
+            "docker: Error response from daemon: driver failed programming external connectivity: "
+            "Bind for 0.0.0.0:8000 failed: port is already allocated.",
             "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): "
             "address already in use",
             "torch.distributed.DistNetworkError: The server socket has failed to listen on any "
@@ -126,6 +129,12 @@ RULES = (
             "Can't load the configuration of",
             "Can't load tokenizer",
             "no component or parameter named",
+            "no module or parameter named",
+            "LocalEntryNotFoundError",
+            "failed to be inspected",
+            "401 Client Error",
+            "403 Client Error",
+            "404 Client Error",
             "is not supported by the Transformers implementation",
         ),
         cases=(
@@ -134,7 +143,9 @@ RULES = (
                 "read the code in the model's repository, then --trust-remote-code; or a newer "
                 "transformers",
             ),
-            Case("(?i)gated|401 Client", "accept the model's terms; a token with access: HF_TOKEN"),
+            Case(
+                "(?i)gated|40[13] Client", "accept the model's terms; a token with access: HF_TOKEN"
+            ),
             Case(
                 r"max_model_len \((?P<asked>\d+)\)",
                 "--max-model-len {asked} is longer than the model allows: lower it",
@@ -157,12 +168,23 @@ RULES = (
             "max_model_len (max_position_embeddings=2048.0)",
             "safetensors_rust.SafetensorError: Error while deserializing header: "
             "MetadataIncompleteBuffer",
+            "ValueError: There is no module or parameter named 'lm_head' in Qwen2ForCausalLM",
+            "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://hub.invalid/",
         ),
         rejects=(
             "INFO 01-02 03:04:05 [api_server.py:7] args: Namespace(trust_remote_code=True)",
             "If this is a private repository, make sure to pass a token having permission to this "
             "repo either by logging in or by passing `token=<your_token>`",
         ),
+    ),
+    Rule(
+        "model_config",
+        ("KeyError",),
+        pattern=r"^KeyError: '(?:\w+\.)+\w*(?:weight|bias|scale|zeros|g_idx)\w*'",
+        first_check="weights that this vLLM does not expect in this model: the checkpoint against "
+        "the architecture, then a newer vLLM",
+        matches=("KeyError: 'layers.0.mlp.gate_up_proj.qweight'",),
+        rejects=("KeyError: 'choices'",),
     ),
     Rule(
         "missing_module",
@@ -174,6 +196,8 @@ RULES = (
             "No package metadata was found",
             "DistributionNotFound",
             "version `GLIBC",
+            "version `lib",
+            "version `CXXABI",
             "is required but not installed",
         ),
         when=When(

@@ -16,11 +16,14 @@ _RAW = voices(Voice.RAW)
 RULES = (
     Rule(
         "thermal",
-        ("HW Thermal Slowdown ", "SW Thermal Slowdown "),
-        pattern=_ACTIVE,
+        ("HW Thermal Slowdown", "SW Thermal Slowdown"),
+        pattern=r"Thermal Slowdown\s*: Active\b",
         weight=Weight.CONDITION,
         voices=_RAW,
-        matches=("            HW Thermal Slowdown           : Active",),
+        matches=(
+            "            HW Thermal Slowdown           : Active",
+            "Clocks Event Reasons: SW Thermal Slowdown: Active",
+        ),
         rejects=(
             "            HW Thermal Slowdown           : Not Active",
             "        GPU Slowdown Temp                 : 97 C",

@@ -73,10 +73,15 @@ def _stage(view: View) -> list[Run]:
     status = view.store.server
     runs: list[Run] = [(status.stage or "no word from it yet", Role.STRONG)]
     if status.stage_since:
-        runs.append((f" {duration(view.now - status.stage_since)} ", Role.DIM))
+        expected = status.stage_expected_s
+        of = "" if expected is None else f"of about {duration(expected)} "
+        runs.append((f" {duration(view.now - status.stage_since)} {of}", Role.DIM))
     if status.stage_progress is not None:
         runs.extend(bar(status.stage_progress, 10))
         runs.append((f" {percent(status.stage_progress)}", Role.PLAIN))
+    if status.quiet_since is not None:
+        quiet = duration(view.now - status.quiet_since)
+        runs.append((f" no progress for {quiet} ", Role.WARN))
     return [*runs, _GAP, (status.model, Role.DIM)]
 
 

@@ -1,0 +1,26 @@
+"""Which processes hold memory of which card, as the NVIDIA driver tells."""
+
+from __future__ import annotations
+
+from gpu_dash.gpu.backend import SourceAbsent
+from gpu_dash.gpu.card import CardLost, NotOffered, ReadFailed
+from gpu_dash.gpu.nvml_driver import NvmlDriver
+from gpu_dash.model.errors import GpuSourceError
+
+
+def gpu_memory_by_process() -> dict[int, dict[int, int]]:
+    """Bytes by card, for each pid that holds some; empty where no driver tells.
+
+    In a container of its own the driver's pids are the host's and match none of ours.
+    """
+    held: dict[int, dict[int, int]] = {}
+    try:
+        driver = NvmlDriver()
+        count = driver.call("nvmlDeviceGetCount")
+        for gpu in range(count):
+            card = driver.call("nvmlDeviceGetHandleByIndex", gpu)
+            for process in driver.call("nvmlDeviceGetComputeRunningProcesses", card):
+                held.setdefault(process.pid, {})[gpu] = process.usedGpuMemory or 0
+    except (SourceAbsent, GpuSourceError, NotOffered, CardLost, ReadFailed):
+        return held
+    return held
