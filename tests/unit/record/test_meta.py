@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gpu_dash.analysis.verdict import Condition, Verdict
+from gpu_dash.analysis.verdict import Condition, Verdict, not_judged
 from gpu_dash.model.errors import RecordError
 from gpu_dash.model.load import LoadPlan, Slo
 from gpu_dash.model.server import HandleKind
@@ -64,6 +64,12 @@ def test_a_condition_that_was_not_judged_stays_so(tmp_path: Path) -> None:
     found = read_meta(tmp_path)
     assert found is not None
     assert found.verdict == unknown
+
+
+def test_a_verdict_that_was_not_given_stays_so(tmp_path: Path) -> None:
+    meta = msgspec.structs.replace(FULL, verdict=not_judged("the server failed"))
+    write_meta(tmp_path, meta)
+    assert read_meta(tmp_path) == meta
 
 
 def test_no_key_and_no_control_sequence_gets_in(tmp_path: Path) -> None:

@@ -118,6 +118,37 @@ async def test_an_agent_that_goes_away_is_said_and_looked_for_again(
     await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (ServerState.READY, "its server runs on"),
+        (ServerState.STARTING, "its server runs on"),
+        (ServerState.STOPPED, "the agent has ended"),
+        (ServerState.FAILED, "the agent has ended"),
+        (ServerState.NONE, "the agent has ended"),
+    ],
+)
+async def test_what_an_agent_that_goes_away_leaves_is_said_as_it_is(
+    clock: ManualClock, state: ServerState, words: str
+) -> None:
+    store = Store()
+    store.fold(server(state, 1.0))
+
+    async def connect() -> FakeConnection:
+        return FakeConnection(snapshot(store), ends=True)
+
+    feed = LiveFeed(connect, clock=clock.monotonic)
+    lost = asyncio.Event()
+    running = asyncio.create_task(
+        feed.run(lambda: lost.set() if feed.link.state is LinkState.LOST else None)
+    )
+    async with asyncio.timeout(5):
+        await lost.wait()
+    assert words in feed.link.detail
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_a_read_only_viewer_never_has_the_controls(clock: ManualClock) -> None:
     connection = FakeConnection(Control(yours=True, viewers=1), ends=False)
 

@@ -40,7 +40,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The whole: it failed if a judged condition failed."""
 
-    passed: bool | None
+    passed: bool | None = None
     """``None``: nothing could be judged, because the run itself came to nothing."""
     conditions: tuple[Condition, ...]
 

@@ -41,15 +41,16 @@ def show_agent(home: AgentHome, *, launch: Command | None = None, read_only: boo
     async def connect() -> AgentConnection:
         return await AgentConnection.open(home, role="viewer", read_only=read_only)
 
-    left = show(LiveFeed(connect, read_only=read_only), launch=launch)
     is_private = home.name != MAIN
+    feed = LiveFeed(connect, read_only=read_only)
+    left = show(feed, launch=launch, ends_with_screen=is_private)
     click.echo(what_ended(left) if is_private else what_goes_on(left))
     return exit_code(left)
 
 
-def show(feed: Feed, *, launch: Command | None = None) -> Left:
+def show(feed: Feed, *, launch: Command | None = None, ends_with_screen: bool = False) -> Left:
     """Show a feed until the dashboard is left."""
-    return run_dashboard(feed, launch=launch)
+    return run_dashboard(feed, launch=launch, ends_with_screen=ends_with_screen)
 
 
 def exit_code(left: Left) -> int:

@@ -11,9 +11,11 @@ from gpu_dash.agent.client import store_of
 from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import Command, Control, Published, Reply, SnapshotSent
 from gpu_dash.model.errors import AgentError
+from gpu_dash.model.server import ServerState
 from gpu_dash.ui.feed import Access, Changed, Link, LinkState, is_awaited
 
 RETRY_S = 2.0
+_OVER = (ServerState.NONE, ServerState.STOPPING, ServerState.STOPPED, ServerState.FAILED)
 
 
 class Connection(Protocol):
@@ -92,12 +94,15 @@ class LiveFeed:
                 finally:
                     self._connection = None
                     await connection.close()
-                self._lose(
-                    "the agent went away, its server runs on; "
-                    "gpu-dash in another terminal brings one back"
-                )
+                self._lose(self._what_is_left())
             changed()
             await asyncio.sleep(RETRY_S)
+
+    def _what_is_left(self) -> str:
+        """What the end of the agent leaves, as far as it was told before."""
+        if self._store.server.state in _OVER:
+            return "the agent has ended, and with it all that it looked after"
+        return "the agent went away, its server runs on; gpu-dash brings an agent back"
 
     async def send(self, command: Command) -> Reply:
         if self._connection is None:
