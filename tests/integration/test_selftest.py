@@ -14,7 +14,8 @@ from gpu_dash.load.selftest import measure
 async def test_the_figures_are_the_servers() -> None:
     row = await measure(4, rounds=2, workers=2)
     assert (row.requests_ok, row.requests_failed) == (8, 0)
-    assert 0.1 <= row.ttft_p50_s < 0.15
+    # An event loop's timer may fire up to a millisecond early.
+    assert 0.098 <= row.ttft_p50_s < 0.15
     assert row.gap_p50_s == pytest.approx(0.01, abs=0.005)
     assert 0 <= row.ttft_error_p50_s < 0.05
     assert abs(row.gap_error_p50_s) < 0.005

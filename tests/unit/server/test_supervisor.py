@@ -152,6 +152,28 @@ async def test_an_end_that_was_asked_for_is_a_stop(clock: ManualClock) -> None:
     assert states[-2:] == [ServerState.STOPPING, ServerState.STOPPED]
 
 
+async def test_the_watch_ends_only_when_nothing_of_the_server_is_left(clock: ManualClock) -> None:
+    life = Life(clock)
+    life.probe.healthy = True
+    await life.until(ServerState.READY)
+    cleared = asyncio.Event()
+    stop_at_once = life.handle.stop
+
+    async def stop_slowly(*, starting: bool, grace_s: float) -> Stopped:
+        stopped = await stop_at_once(starting=starting, grace_s=grace_s)
+        await cleared.wait()
+        return stopped
+
+    life.handle.stop = stop_slowly  # type: ignore[method-assign]
+    stopping = asyncio.create_task(life.supervisor.stop())
+    done, _ = await asyncio.wait({life.run}, timeout=0.05)
+    assert not done
+    cleared.set()
+    await life.run
+    assert life.supervisor.status.state is ServerState.STOPPED
+    await stopping
+
+
 async def test_a_stop_while_it_starts_says_so_to_the_handle(clock: ManualClock) -> None:
     life = Life(clock)
     await asyncio.sleep(0)

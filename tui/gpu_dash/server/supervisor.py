@@ -79,6 +79,7 @@ class ServerSupervisor:
         self._root_errors: dict[int | None, str] = {}
         self._last_line = ""
         self._stop_asked = False
+        self._stop_over = asyncio.Event()
         self._misses = 0
 
     @property
@@ -97,7 +98,10 @@ class ServerSupervisor:
             with contextlib.suppress(asyncio.CancelledError):
                 await polling
             await self._probe.close()
-        if not self._stop_asked:
+        if self._stop_asked:
+            # Its leader has ended; the stop is over when nothing else of it is left either.
+            await self._stop_over.wait()
+        else:
             await self._failed(exit_code)
 
     async def stop(self) -> Stopped:
@@ -106,12 +110,15 @@ class ServerSupervisor:
         self._stop_asked = True
         self._change(state=ServerState.STOPPING, stage="", stage_progress=None)
         grace_s = self._shutdown_timeout_s + FORCE_MARGIN_S
-        stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
-        leftovers = ", ".join(map(str, stopped.leftovers))
-        detail = f"still in the driver after SIGKILL: pid {leftovers}" if leftovers else ""
-        if self._handle.kind is HandleKind.EXTERNAL:
-            detail = "no longer watched; it is not ours and goes on"
-        self._change(state=ServerState.STOPPED, exit_code=stopped.exit_code, detail=detail)
+        try:
+            stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
+            leftovers = ", ".join(map(str, stopped.leftovers))
+            detail = f"still in the driver after SIGKILL: pid {leftovers}" if leftovers else ""
+            if self._handle.kind is HandleKind.EXTERNAL:
+                detail = "no longer watched; it is not ours and goes on"
+            self._change(state=ServerState.STOPPED, exit_code=stopped.exit_code, detail=detail)
+        finally:
+            self._stop_over.set()
         return stopped
 
     def take_line(self, text: str) -> None:
