@@ -226,6 +226,7 @@ async def test_without_an_error_the_last_line_is_what_it_had_to_say(clock: Manua
     life.supervisor.take_line("python: No module named vllm")
     life.supervisor.take_line("")
     life.supervisor.take_line("INFO:     Finished server process [7]")
+    life.supervisor.take_line("Capturing CUDA graphs (decode, FULL): 100%|█████| 51/51 [00:02]")
     assert (await life.end(1)).detail == "exit code 1: python: No module named vllm"
 
 

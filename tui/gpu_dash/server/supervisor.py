@@ -26,8 +26,8 @@ from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
 from gpu_dash.server.start_times import StageTimer, StartTimes
 
-_HARMLESS = re.compile(r"\b(?:INFO|DEBUG)\b")
-"""Lines that say nothing of why a server ended."""
+_HARMLESS = re.compile(r"\b(?:INFO|DEBUG)\b|\d%(?:\||\s+Completed)")
+"""Lines that say nothing of why a server ended: progress, and what it did well."""
 STARTING_POLL_S = 0.5
 READY_POLL_S = 1.0
 MISSES_UNTIL_UNREACHABLE = 3
