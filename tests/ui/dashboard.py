@@ -53,8 +53,11 @@ class Screen:
         raise AssertionError(f"the screen never became that:\n{text}")
 
     async def resize(self, width: int, height: int) -> None:
-        """Give the terminal another size."""
+        """Give the terminal another size, and let every widget hear of its own."""
         await self.pilot.resize_terminal(width, height)
+        self.app.paint()
+        await self.pilot.pause()
+        await self.pilot.pause()
 
 
 @asynccontextmanager
