@@ -20,6 +20,7 @@ from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
 from gpu_dash.model.load import LoadState, Outcome, StepResult
 from gpu_dash.model.log import LogLine, Severity
+from gpu_dash.model.offered import highest, lowest
 from gpu_dash.model.server import ServerMetrics, ServerState, ServerStatus
 
 HISTORY_SECONDS = 3600
@@ -337,7 +338,7 @@ class Store(msgspec.Struct, omit_defaults=True):
         point.output_tokens += event.output_tokens
         point.in_flight = max(point.in_flight, event.in_flight)
         point.requests_failed += event.requests_failed
-        point.ttft_s = _highest(point.ttft_s, event.ttft_p50_s)
+        point.ttft_s = highest((point.ttft_s, event.ttft_p50_s))
 
     def _step_began(self, event: ev.StepBegan) -> None:
         if self.step_marks and self.step_marks[-1].closed_at is None:
@@ -387,22 +388,10 @@ def _append(items: list[T], item: T, limit: int) -> None:
         del items[: len(items) - limit]
 
 
-def _highest(a: float | None, b: float | None) -> float | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return max(a, b)
-
-
-def _lowest(a: float | None, b: float | None) -> float | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return min(a, b)
-
-
 def _widen(point: GpuPoint, sample: GpuSample) -> None:
-    point.temperature_celsius = _highest(point.temperature_celsius, sample.temperature_celsius)
-    point.power_watts = _highest(point.power_watts, sample.power_watts)
-    point.sm_clock_mhz = _lowest(point.sm_clock_mhz, sample.sm_clock_mhz)
+    point.temperature_celsius = highest((point.temperature_celsius, sample.temperature_celsius))
+    point.power_watts = highest((point.power_watts, sample.power_watts))
+    point.sm_clock_mhz = lowest((point.sm_clock_mhz, sample.sm_clock_mhz))
     if sample.utilization_percent is not None:
         point.utilization_percent = sample.utilization_percent
 

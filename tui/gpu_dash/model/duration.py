@@ -20,13 +20,3 @@ def parse_duration(text: str) -> float:
     if match is None:
         raise UsageError(f"{text!r} is not a duration; write 500ms, 5s, 2m or 1h")
     return float(match[1]) * _UNITS[match[2]]
-
-
-def format_duration(seconds: float) -> str:
-    """The shortest text that :func:`parse_duration` reads as the same number of seconds."""
-    if seconds < 1:
-        return f"{seconds * 1000:g}ms"
-    for unit, size in (("h", 3600.0), ("m", 60.0)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
