@@ -81,6 +81,13 @@ class Terminal:
         self._screen.resize(rows, columns)
         self._set_size(columns, rows)
 
+    def give_to_a_shell(self) -> None:
+        """What a shell does while the program is stopped: its own modes, its own text."""
+        modes = termios.tcgetattr(self._far)
+        modes[3] |= termios.ICANON | termios.ECHO
+        termios.tcsetattr(self._far, termios.TCSANOW, modes)
+        self._stream.feed(b"\x1b[?1049l\x1b[2J\x1b[H$ ")
+
     def hang_up(self) -> None:
         """Close the window: both ends go away."""
         os.close(self._far)

@@ -50,7 +50,7 @@ def test_q_leaves_at_once_and_says_what_goes_on(profile: str) -> None:
     assert [row["server"]["state"] for row in status()] == ["ready"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_a_signal_restores_the_terminal_and_leaves_the_ramp_alone(
     profile: str, number: signal.Signals
 ) -> None:
@@ -66,6 +66,20 @@ def test_a_signal_restores_the_terminal_and_leaves_the_ramp_alone(
     requests = Path(row["folder"]) / "requests.csv"
     size = requests.stat().st_size
     wait_for(lambda: requests.stat().st_size > size, "more requests after the dashboard's end")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_continued_dashboard_draws_anew_and_still_leaves(stopped: bool) -> None:
+    with Terminal("gpu-dash", "demo") as terminal:
+        terminal.wait_for_text("READY")
+        if stopped:
+            os.kill(terminal.pid, signal.SIGSTOP)
+        terminal.give_to_a_shell()
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.wait_for_text("READY")
+        assert not terminal.attributes()[3] & termios.ICANON
+        terminal.press("q")
+        assert terminal.wait_for_end() == 0
 
 
 def test_kill_9_of_the_dashboard_and_a_lost_terminal_leave_the_ramp_alone(profile: str) -> None:

@@ -42,6 +42,8 @@ from gpu_dash.ui.widgets.log_pane import LogPane
 
 _MESSAGE_S = 6.0
 _SOON_S = 0.05
+_LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""A key never sends the last two: the terminal is in raw mode. ``kill`` does."""
 
 
 class DashboardApp(App[None]):
@@ -95,20 +97,31 @@ class DashboardApp(App[None]):
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in _LEAVING:
             loop.add_signal_handler(number, self._leave_by_signal, number)
+        loop.add_signal_handler(signal.SIGTSTP, self.action_suspend_process)
+        loop.add_signal_handler(signal.SIGCONT, self._retake_terminal)
         self._follow_feed()
         self.set_interval(self._frame_s, self.paint)
         self.paint()
 
     def on_unmount(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (*_LEAVING, signal.SIGTSTP, signal.SIGCONT):
             loop.remove_signal_handler(number)
 
     def _leave_by_signal(self, number: int) -> None:
         self._signal = number
         self.exit()
+
+    def _retake_terminal(self) -> None:
+        """Draw anew after a stop from outside (``kill -STOP``): whoever had the terminal meanwhile
+        may have changed its modes and the screen.
+
+        Textual's own handler starts its threads without ending the first ones.
+        """
+        with self.suspend():
+            pass
 
     @work(exclusive=True, group="feed")
     async def _follow_feed(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-_ENDING = (signal.SIGHUP, signal.SIGTERM)
+_NOT_WHILE_STOPPED = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGCONT)
+"""Signals with their plain effect meanwhile: they end the job, or continue it."""
 
 
 def has_shell_below() -> bool:
@@ -24,7 +25,7 @@ def stop_job(terminal: int) -> None:
     Args:
         terminal: descriptor of the controlling terminal; its modes must be the shell's.
     """
-    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in _ENDING}
+    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in _NOT_WHILE_STOPPED}
     os.killpg(0, signal.SIGSTOP)
     while not _is_in_foreground(terminal):
         os.killpg(0, signal.SIGSTOP)
