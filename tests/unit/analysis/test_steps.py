@@ -175,3 +175,18 @@ def test_a_step_without_a_request_is_empty() -> None:
     result = result_of()
     assert (result.requests_ok, result.requests_failed, result.output_tokens) == (0, 0, 0)
     assert result.elapsed_s == result.duration_s == 10.0
+
+
+@pytest.mark.parametrize(
+    ("energy_joules", "idle_watts", "net"),
+    [(1000.0, 60.0, 20.0), (1000.0, None, None), (None, 60.0, None), (1000.0, 120.0, 0.0)],
+)
+def test_energy_per_token_is_also_given_net_of_what_idle_cards_draw(
+    energy_joules: float | None, idle_watts: float | None, net: float | None
+) -> None:
+    result = result_of(
+        request(tokens_in_window=20),
+        gpus=StepGpus(energy_joules=energy_joules),
+        idle_watts=idle_watts,
+    )
+    assert result.net_joules_per_output_token == net

@@ -21,6 +21,8 @@ from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.recorder import Recorder
 
 ANCHOR = ClockAnchor(monotonic=5000.25, utc=1_800_000_000.5)
+IDLE_WATTS = 120.5
+"""Of both cards."""
 SLO = Slo(ttft_s=0.2, e2e_s=1.5)
 CARDS = tuple(
     GpuInfo(
@@ -203,6 +205,7 @@ def _step(step: int, concurrency: int, opens: float, closes: float) -> list[ev.E
         anchor=ANCHOR,
         gaps=gaps.counts,
         gpus=window.end(on(closes)),
+        idle_watts=IDLE_WATTS,
         slo=SLO,
     )
     plan = LoadPlan(ramp=(1, 4), prompt="a prompt of the plan")

@@ -21,7 +21,7 @@ PROMISED = {
         ttft_p50_s ttft_p90_s ttft_p99_s itl_p50_s itl_p90_s itl_p99_s tpot_p50_s tpot_p90_s
         tpot_p99_s e2e_p50_s e2e_p90_s e2e_p99_s client_bound peak_temperature_celsius
         min_sm_clock_mhz peak_memory_used_bytes peak_total_power_watts throttle_thermal_s
-        energy_joules joules_per_output_token""",
+        energy_joules joules_per_output_token net_joules_per_output_token""",
     "events.csv": "time_s time_utc kind severity source subject message first_check",
     "server.csv": """time_s time_utc running_requests waiting_requests kv_cache_usage
         prompt_tokens_total generation_tokens_total preemptions_total""",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.record.recorded import SLO, read_csv, record, session_events
+from tests.unit.record.recorded import IDLE_WATTS, SLO, read_csv, record, session_events
 
 Row = dict[str, str]
 
@@ -67,6 +67,8 @@ def recomputed(step: Row, rows: list[Row]) -> dict[str, float]:
         "prompt_tokens_per_s": prompts / length,
         "goodput_per_s": len(good) / length,
         "joules_per_output_token": float(step["energy_joules"]) / tokens,
+        "net_joules_per_output_token": (float(step["energy_joules"]) - IDLE_WATTS * length)
+        / tokens,
     }
     for name in ("ttft", "tpot", "e2e"):
         for percent in (50, 90, 99):

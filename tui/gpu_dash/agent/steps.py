@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gpu_dash.analysis.cards import CardWatch
+from gpu_dash.analysis.idle_power import IdlePower
 from gpu_dash.analysis.knee import knee
 from gpu_dash.analysis.step_gpus import StepGpuWindow
 from gpu_dash.analysis.steps import summarize_step
@@ -35,6 +36,7 @@ class StepAccount:
         self._visible_gpus = visible_gpus
         self._publish = publish
         self._window = StepGpuWindow()
+        self._idle_power = IdlePower()
         self._cards = CardWatch()
 
     def take(self, event: Event) -> None:
@@ -43,10 +45,13 @@ class StepAccount:
         match event:
             case GpuSamples():
                 self._window.add(event)
+                self._idle_power.add(event)
             case StepBegan(at=at):
                 self._window.begin(at, self._visible_gpus)
-            case LoadChanged(at=at, state=state) if state is not LoadState.RUNNING:
-                self._window.close(at)
+            case LoadChanged(at=at, state=state):
+                self._idle_power.set_loaded(state is not LoadState.IDLE)
+                if state is not LoadState.RUNNING:
+                    self._window.close(at)
             case _:
                 pass
 
@@ -68,6 +73,7 @@ class StepAccount:
             anchor=self._anchor,
             gaps=step.gaps,
             gpus=self._window.end(step.closed_at),
+            idle_watts=self._idle_power.watts(self._visible_gpus),
             slo=step.slo,
             request_rate=step.request_rate,
             client_bound=step.client_bound,

@@ -35,6 +35,7 @@ def summarize_step(
     gaps: Mapping[int, int],
     request_rate: float | None = None,
     gpus: StepGpus | None = None,
+    idle_watts: float | None = None,
     slo: Slo | None = None,
     client_bound: bool = False,
 ) -> StepResult:
@@ -51,6 +52,7 @@ def summarize_step(
             :mod:`gpu_dash.model.histogram`.
         request_rate: requests per second that an open loop asked for.
         gpus: what the cards did in the window.
+        idle_watts: what the same cards draw without load; ``None`` if that was not seen.
         slo: what a request must meet to count as goodput.
         client_bound: the client was the limit.
     """
@@ -97,6 +99,9 @@ def summarize_step(
         throttle_thermal_s=gpus.throttle_thermal_s,
         energy_joules=gpus.energy_joules,
         joules_per_output_token=_per(gpus.energy_joules, tokens_in_window),
+        net_joules_per_output_token=_per(
+            _net(gpus.energy_joules, idle_watts, duration_s), tokens_in_window
+        ),
     )
 
 
@@ -137,6 +142,12 @@ def _prompt_tokens(
         for r in requests
         if r.ttft_s is not None and opened_at <= r.sent + r.ttft_s <= closed_at
     )
+
+
+def _net(energy_joules: float | None, idle_watts: float | None, seconds: float) -> float | None:
+    if energy_joules is None or idle_watts is None:
+        return None
+    return max(0.0, energy_joules - idle_watts * seconds)
 
 
 def _per(amount: float | None, by: float) -> float | None:

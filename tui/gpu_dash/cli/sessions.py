@@ -111,7 +111,7 @@ def export(session: str, format_: str, output: Path | None) -> None:
 
 _STEP_HEAD = (
     "STEP", "LOAD", "TOK/S", "TTFT P50", "P99", "ITL P50", "P99", "OK", "FAILED",
-    "PEAK", "MIN CLOCK", "THERMAL", "J/TOK",
+    "PEAK", "MIN CLOCK", "THERMAL", "J/TOK", "NET",
 )  # fmt: skip
 
 
@@ -183,6 +183,7 @@ def _step_row(step: dict[str, Any]) -> tuple[str, ...]:
         _value(step.get("min_sm_clock_mhz"), " MHz"),
         _value(step.get("throttle_thermal_s"), " s", digits=1),
         _value(step.get("joules_per_output_token"), digits=2),
+        _value(step.get("net_joules_per_output_token"), digits=2),
     )
 
 

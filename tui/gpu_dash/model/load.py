@@ -180,6 +180,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False)
     throttle_thermal_s: float | None = None
     energy_joules: float | None = None
     joules_per_output_token: float | None = None
+    net_joules_per_output_token: float | None = None
+    """Without what the cards draw when nothing is asked of them."""
 
 
 class LoadState(StrEnum):

@@ -99,6 +99,7 @@ STEPS = (
     "throttle_thermal_s",
     "energy_joules",
     "joules_per_output_token",
+    "net_joules_per_output_token",
     "time_utc",
 )
 """``time_s`` is the moment the window opened."""
