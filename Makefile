@@ -34,9 +34,9 @@ test-vllm: ## Run the whole job against a real vLLM on the CPU (installs 3.5 GB 
 	@scripts/setup vllm
 	GPU_DASH_VLLM_ENVIRONMENT=.venv-vllm $(BIN)/python -m pytest tests/vllm $(PYTEST)
 
-bench: ## Measure the load generator, beside vllm bench serve where VLLM and TOKENIZER name it
+bench: ## Measure the load generator, beside the peers that VLLM, GUIDELLM and AIPERF name (with TOKENIZER)
 	@scripts/setup dev
-	$(BIN)/python bench/load.py $(if $(VLLM),--vllm "$(VLLM)" --tokenizer "$(TOKENIZER)")
+	$(BIN)/python -m bench.load $(if $(TOKENIZER),--tokenizer "$(TOKENIZER)" --vllm "$(VLLM)" --guidellm "$(GUIDELLM)" --aiperf "$(AIPERF)")
 
 lock: ## Bring uv.lock and the requirements files up to date with pyproject.toml
 	@scripts/setup dev

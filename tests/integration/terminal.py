@@ -100,6 +100,16 @@ class Terminal:
         """The rows of the screen."""
         return "\n".join(self._screen.display)
 
+    def read(self) -> None:
+        """Take what has been written, waiting a moment for it."""
+        with contextlib.suppress(OSError, ValueError):
+            while select.select([self._fd], [], [], 0.05)[0]:
+                data = os.read(self._fd, 65536)
+                if not data:
+                    return
+                self.output += data
+                self._stream.feed(data)
+
     def wait_for_text(self, words: str) -> None:
         """Wait until the screen shows some words."""
         self._until(lambda: words in self.text, f"{words!r} on the screen")
@@ -133,18 +143,8 @@ class Terminal:
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + TIMEOUT_S
         while True:
-            self._read()
+            self.read()
             if condition():
-                self._read()
+                self.read()
                 return
             assert time.monotonic() < deadline, f"waited for {what}; the screen:\n{self.text}"
-
-    def _read(self) -> None:
-        """Take what has been written, waiting a moment for it."""
-        with contextlib.suppress(OSError, ValueError):
-            while select.select([self._fd], [], [], 0.05)[0]:
-                data = os.read(self._fd, 65536)
-                if not data:
-                    return
-                self.output += data
-                self._stream.feed(data)

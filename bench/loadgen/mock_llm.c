@@ -47,7 +47,8 @@ static int64_t ttft_ns, gap_ns;
 static int burst, poller;
 static struct connection *connections[MAX_CONNECTIONS];
 static struct connection *queue[MAX_CONNECTIONS]; /* a heap: the earliest due first */
-static int queued;
+static int queued, most_open;
+static int64_t most_open_at; /* when that many requests were open for the first time */
 static struct durations ttfts, gaps;
 static uint64_t tokens_sent, requests;
 static int64_t first_request_at, last_token_at;
@@ -104,6 +105,10 @@ static void sift(int place) {
 static void enqueue(struct connection *connection) {
     put(queued++, connection);
     sift(connection->place);
+    if (queued > most_open) {
+        most_open = queued;
+        most_open_at = now_ns();
+    }
 }
 
 static void dequeue(struct connection *connection) {
@@ -237,11 +242,12 @@ static void tell_truth(struct connection *connection) {
     snprintf(page, sizeof page,
              "{\"requests\":%llu,\"tokens\":%llu,\"tokens_per_s\":%.1f,\"first_request_at\":%.6f,"
              "\"last_token_at\":%.6f,\"ttft_p50_s\":%.6f,\"ttft_p99_s\":%.6f,\"itl_p50_s\":%.6f,"
-             "\"itl_p99_s\":%.6f}",
+             "\"itl_p99_s\":%.6f,\"open\":%d,\"most_open\":%d,\"most_open_at\":%.6f}",
              (unsigned long long)requests, (unsigned long long)tokens_sent,
              span_s > 0 ? (double)tokens_sent / span_s : 0, (double)first_request_at / 1e9,
              (double)last_token_at / 1e9, percentile_s(&ttfts, 50), percentile_s(&ttfts, 99),
-             percentile_s(&gaps, 50), percentile_s(&gaps, 99));
+             percentile_s(&gaps, 50), percentile_s(&gaps, 99), queued, most_open,
+             (double)most_open_at / 1e9);
     reply(connection, page);
 }
 
