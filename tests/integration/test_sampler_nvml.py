@@ -90,6 +90,8 @@ def test_one_sweep_has_every_field_of_eight_cards(nvml_scene: NvmlScene) -> None
         memory_temperature_celsius=70,
         headroom_celsius=26,
         power_watts=560,
+        power_peak_watts=560,
+        power_mean_watts=560,
         power_limit_watts=700,
         energy_joules=5,
         sm_clock_mhz=1950,
@@ -244,14 +246,17 @@ def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlSc
 
 def test_what_the_driver_records_and_counts_by_itself(nvml_scene: NvmlScene) -> None:
     nvml_scene.write(
-        "gpus 2\n*.power_mw 500000\n0.power_peak_mw 885000\n*.pcie_tx 7000\n*.nvlink_rx_kib 3\n"
+        "gpus 2\n*.power_mw 500000\n0.power_peak_mw 885000\n1.power_peak_mw -1\n"
+        "*.pcie_tx 7000\n*.nvlink_rx_kib 3\n"
         "*.fan 40\n1.fan -1\n*.ecc_corrected 12\n*.mem_util 8\n1.nvlink_tx_kib -1"
     )
     _, events = once(nvml_scene)
     samples = samples_of(events)
     first, second = samples[0], samples[1]
     assert (first.power_watts, first.power_peak_watts) == (500, 885)
-    assert second.power_peak_watts is None
+    assert first.power_mean_watts is not None
+    assert 500 < first.power_mean_watts < 520  # one of a hundred and more samples is the peak
+    assert (second.power_peak_watts, second.power_mean_watts) == (None, None)
     assert (first.pcie_tx_bytes, first.nvlink_rx_bytes) == (7000, 3072)
     assert (first.nvlink_tx_bytes, second.nvlink_tx_bytes) == (0, None)
     assert (first.fan_percent, second.fan_percent) == (40, None)

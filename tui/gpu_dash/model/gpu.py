@@ -91,10 +91,16 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     it; ``None`` for the second die of a card, whose first die answers for both."""
     power_peak_watts: float | None = None
     """The highest since the reading before, from the driver's own record of 50 a second."""
+    power_mean_watts: float | None = None
+    """Over the time since the reading before, from the same record: without the polled power's
+    lag of a second."""
     power_limit_watts: float | None = None
     """The limit in force (enforced), which can differ from the one that was set."""
     energy_joules: float | None = None
     """A counter since the driver was loaded; only differences mean anything."""
+    energy_age_s: float | None = None
+    """Seconds from the reading of that counter to this sample: it is dear, and read once a second.
+    ``None``: it is of this moment."""
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     utilization_percent: float | None = None
