@@ -29,7 +29,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.fakes.nvml.fixture import build_library
@@ -149,11 +148,11 @@ def _take_record(handle: Any, account: Account, newest_us: int) -> int:
         _, samples = pynvml.nvmlDeviceGetSamples(handle, pynvml.NVML_TOTAL_POWER_SAMPLES, newest_us)
     except (pynvml.NVMLError_NotFound, pynvml.NVMLError_NotSupported):
         return newest_us
-    new = [sample for sample in samples if sample.timeStamp > newest_us]
+    new = [sample for sample in samples if int(sample.timeStamp) > newest_us]
     account.powers["GetSamples, 50 Hz"] += [
         (sample.timeStamp / 1e6, sample.sampleValue.uiVal / 1000) for sample in new
     ]
-    return max([newest_us, *(sample.timeStamp for sample in new)])
+    return max([newest_us, *(int(sample.timeStamp) for sample in new)])
 
 
 def read_sampler(environment: dict[str, str], seconds: float) -> dict[int, Account]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from gpu_dash.gpu.identity import visible_gpus
 from gpu_dash.gpu.protocol import GpuEvent
 from gpu_dash.model.events import (
     Finding,
+    GpuProcesses,
     GpuReadFailed,
     GpuSamples,
     GpuSourceChanged,
@@ -275,7 +277,7 @@ def test_a_card_in_mig_mode_names_its_parts_and_no_utilisation(nvml_scene: NvmlS
     assert source.gpus[0].mig_uuids == ()
     parts = source.gpus[1].mig_uuids
     assert len(set(parts)) == 2
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": f"{parts[1]},0"}, source.gpus) == (1, 0)
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": f"{parts[1]},0"}, source.gpus).gpus == (1, 0)
 
 
 def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
@@ -354,3 +356,30 @@ def test_the_sampler_ends_with_its_agent_also_inside_a_call(nvml_scene: NvmlScen
         assert len(run.events) - before <= 2  # it hangs
         run.close_stdin()
         assert run.process.wait(5) == 0
+
+
+@pytest.mark.parametrize("refused", ["", "*.err.nvmlDeviceGetComputeRunningProcesses_v3 13"])
+def test_who_computes_on_a_card_is_told_when_it_changes(
+    nvml_scene: NvmlScene, refused: str
+) -> None:
+    here = os.getpid()
+    nvml_scene.write(f"gpus 2\n{refused}\n1.process {here} 7340032\n1.process 99999999\n")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        told = run.wait(GpuProcesses)
+        ours, gone = told.processes
+        assert (ours.gpu, ours.pid, ours.memory_bytes) == (1, here, 7340032)
+        assert ours.name
+        assert {here, os.getsid(here)} <= set(ours.belongs_to)
+        assert (gone.name, gone.memory_bytes, gone.belongs_to) == ("", None, ())
+
+
+def test_a_driver_that_does_not_tell_its_processes_is_no_driver_without_any(
+    nvml_scene: NvmlScene,
+) -> None:
+    nvml_scene.write("gpus 2\n*.err.nvmlDeviceGetComputeRunningProcesses* NOT_SUPPORTED")
+    _, events = once(nvml_scene)
+    assert not [event for event in events if isinstance(event, GpuProcesses)]
+    nvml_scene.write("gpus 2\n1.err.nvmlDeviceGetComputeRunningProcesses* NO_PERMISSION")
+    _, events = once(nvml_scene)
+    (told,) = (event for event in events if isinstance(event, GpuProcesses))
+    assert told.processes == ()

@@ -130,6 +130,20 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same for the power cap and the power brake."""
 
 
+class GpuProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A process that computes on a card."""
+
+    gpu: int
+    pid: int
+    """As the driver says it; in a container it may be the host's."""
+    memory_bytes: int | None = None
+    """Of the card; ``None``: the driver does not tell, as for a card in MIG mode."""
+    name: str = ""
+    """Empty: no such process can be seen here."""
+    belongs_to: tuple[int, ...] = ()
+    """Pids of the process, of its session's leader and of its ancestors."""
+
+
 class GpuSourceState(StrEnum):
     """How the readings fare as a whole."""
 
