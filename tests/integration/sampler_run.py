@@ -69,14 +69,18 @@ class SamplerRun:
         self.process.stdin.flush()
 
     def wait(
-        self, kind: type[E], fits: Callable[[E], bool] = lambda event: True, after: int = 0
+        self,
+        kind: type[E],
+        fits: Callable[[E], bool] = lambda event: True,
+        after: int = 0,
+        patience_s: float = PATIENCE_S,
     ) -> E:
         """The first event of a kind that fits, among those from number ``after`` on.
 
         Raises:
             AssertionError: it does not come in time.
         """
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + patience_s
         looked_at = after
         with self._news:
             while True:

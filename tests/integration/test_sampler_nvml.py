@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from gpu_dash.gpu.identity import visible_gpus
 from gpu_dash.gpu.protocol import GpuEvent
 from gpu_dash.model.events import (
     Finding,
+    GpuProcesses,
     GpuReadFailed,
     GpuSamples,
     GpuSourceChanged,
@@ -90,6 +92,8 @@ def test_one_sweep_has_every_field_of_eight_cards(nvml_scene: NvmlScene) -> None
         memory_temperature_celsius=70,
         headroom_celsius=26,
         power_watts=560,
+        power_peak_watts=560,
+        power_mean_watts=560,
         power_limit_watts=700,
         energy_joules=5,
         sm_clock_mhz=1950,
@@ -244,14 +248,17 @@ def test_a_failed_read_is_told_once_and_the_other_values_stay(nvml_scene: NvmlSc
 
 def test_what_the_driver_records_and_counts_by_itself(nvml_scene: NvmlScene) -> None:
     nvml_scene.write(
-        "gpus 2\n*.power_mw 500000\n0.power_peak_mw 885000\n*.pcie_tx 7000\n*.nvlink_rx_kib 3\n"
+        "gpus 2\n*.power_mw 500000\n0.power_peak_mw 885000\n1.power_peak_mw -1\n"
+        "*.pcie_tx 7000\n*.nvlink_rx_kib 3\n"
         "*.fan 40\n1.fan -1\n*.ecc_corrected 12\n*.mem_util 8\n1.nvlink_tx_kib -1"
     )
     _, events = once(nvml_scene)
     samples = samples_of(events)
     first, second = samples[0], samples[1]
     assert (first.power_watts, first.power_peak_watts) == (500, 885)
-    assert second.power_peak_watts is None
+    assert first.power_mean_watts is not None
+    assert 500 < first.power_mean_watts < 520  # one of a hundred and more samples is the peak
+    assert (second.power_peak_watts, second.power_mean_watts) == (None, None)
     assert (first.pcie_tx_bytes, first.nvlink_rx_bytes) == (7000, 3072)
     assert (first.nvlink_tx_bytes, second.nvlink_tx_bytes) == (0, None)
     assert (first.fan_percent, second.fan_percent) == (40, None)
@@ -270,7 +277,7 @@ def test_a_card_in_mig_mode_names_its_parts_and_no_utilisation(nvml_scene: NvmlS
     assert source.gpus[0].mig_uuids == ()
     parts = source.gpus[1].mig_uuids
     assert len(set(parts)) == 2
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": f"{parts[1]},0"}, source.gpus) == (1, 0)
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": f"{parts[1]},0"}, source.gpus).gpus == (1, 0)
 
 
 def test_an_xid_is_a_finding(nvml_scene: NvmlScene) -> None:
@@ -349,3 +356,30 @@ def test_the_sampler_ends_with_its_agent_also_inside_a_call(nvml_scene: NvmlScen
         assert len(run.events) - before <= 2  # it hangs
         run.close_stdin()
         assert run.process.wait(5) == 0
+
+
+@pytest.mark.parametrize("refused", ["", "*.err.nvmlDeviceGetComputeRunningProcesses_v3 13"])
+def test_who_computes_on_a_card_is_told_when_it_changes(
+    nvml_scene: NvmlScene, refused: str
+) -> None:
+    here = os.getpid()
+    nvml_scene.write(f"gpus 2\n{refused}\n1.process {here} 7340032\n1.process 99999999\n")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        told = run.wait(GpuProcesses)
+        ours, gone = told.processes
+        assert (ours.gpu, ours.pid, ours.memory_bytes) == (1, here, 7340032)
+        assert ours.name
+        assert {here, os.getsid(here)} <= set(ours.belongs_to)
+        assert (gone.name, gone.memory_bytes, gone.belongs_to) == ("", None, ())
+
+
+def test_a_driver_that_does_not_tell_its_processes_is_no_driver_without_any(
+    nvml_scene: NvmlScene,
+) -> None:
+    nvml_scene.write("gpus 2\n*.err.nvmlDeviceGetComputeRunningProcesses* NOT_SUPPORTED")
+    _, events = once(nvml_scene)
+    assert not [event for event in events if isinstance(event, GpuProcesses)]
+    nvml_scene.write("gpus 2\n1.err.nvmlDeviceGetComputeRunningProcesses* NO_PERMISSION")
+    _, events = once(nvml_scene)
+    (told,) = (event for event in events if isinstance(event, GpuProcesses))
+    assert told.processes == ()

@@ -23,7 +23,8 @@ def scene(nvml_scene: NvmlScene, monkeypatch: pytest.MonkeyPatch) -> NvmlScene:
 
 def test_one_reading_has_the_dear_values_too(scene: NvmlScene) -> None:
     scene.write("gpus 16\n*.energy_mj 7000\n15.temp 71")
-    source, samples = read_once("auto")
+    reading = read_once("auto")
+    source, samples = reading.source, reading.samples
     assert (source.source, len(source.gpus), source.detail) == ("nvml", 16, "")
     assert [sample.gpu for sample in samples] == list(range(16))
     assert samples[15].temperature_celsius == 71
@@ -32,14 +33,16 @@ def test_one_reading_has_the_dear_values_too(scene: NvmlScene) -> None:
 
 def test_a_card_that_does_not_answer_is_named(scene: NvmlScene) -> None:
     scene.write("gpus 2\n1.err.* GPU_IS_LOST")
-    source, samples = read_once("nvml")
-    assert [sample.gpu for sample in samples] == [0]
-    assert "GPU 1: " in source.detail
-    assert "GPU is lost" in source.detail
+    reading = read_once("nvml")
+    assert [sample.gpu for sample in reading.samples] == [0]
+    assert [info.gpu for info in reading.cards] == [0, 1]
+    assert list(reading.failures) == [1]
+    assert "GPU is lost" in reading.failures[1]
 
 
 def test_simulated_cards_idle_without_a_server() -> None:
-    source, samples = read_once("sim")
+    reading = read_once("sim")
+    source, samples = reading.source, reading.samples
     assert source.source == "sim"
     assert len(samples) == len(source.gpus) == 4
 

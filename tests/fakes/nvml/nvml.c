@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "scenario.h"
@@ -345,8 +346,14 @@ answer_t nvmlDeviceGetFieldValues(device_t device, int32_t count, struct field_v
             break;
         case 138: value = field->scope == ALL_LINKS ? VALUE(nvlink_tx_kib) : -1; break;
         case 139: value = field->scope == ALL_LINKS ? VALUE(nvlink_rx_kib) : -1; break;
-        case 197: value = VALUE(pcie_tx); break;
-        case 198: value = VALUE(pcie_rx); break;
+        case 185: case 186:
+            value = VALUE(power_mw);
+            field->type = TYPE_U32;
+            break;
+        case 197: case 198:
+            value = field->id == 197 ? VALUE(pcie_tx) : VALUE(pcie_rx);
+            field->type = TYPE_U32; /* it wraps */
+            break;
         case 269: value = VALUE(sw_thermal_ns); break;
         case 270: value = VALUE(hw_thermal_ns); break;
         case 271: value = VALUE(power_brake_ns); break;
@@ -357,6 +364,34 @@ answer_t nvmlDeviceGetFieldValues(device_t device, int32_t count, struct field_v
                                                 : give_u64(value, &field->value.u64);
     }
     return SUCCESS;
+}
+
+struct process_info {
+    uint32_t pid;
+    uint64_t memory;
+    uint32_t gpu_instance, compute_instance;
+};
+
+static answer_t give_processes(const struct card *card, uint32_t *count, struct process_info *out) {
+    uint32_t room = *count;
+    *count = (uint32_t)card->process_count;
+    if (room < *count || !out) return *count ? INSUFFICIENT_SIZE : SUCCESS;
+    for (uint32_t i = 0; i < *count; i++)
+        out[i] = (struct process_info){card->processes[i].pid, card->processes[i].memory,
+                                       UINT32_MAX, UINT32_MAX};
+    return SUCCESS;
+}
+
+answer_t nvmlDeviceGetComputeRunningProcesses_v3(device_t device, uint32_t *count,
+                                                 struct process_info *out) {
+    ENTER_CARD(device);
+    return give_processes(&card, count, out);
+}
+
+answer_t nvmlDeviceGetComputeRunningProcesses_v2(device_t device, uint32_t *count,
+                                                 struct process_info *out) {
+    ENTER_CARD(device);
+    return give_processes(&card, count, out);
 }
 
 U32_GETTER(nvmlDeviceGetFanSpeed, fan)
@@ -375,18 +410,31 @@ struct sample {
     } value;
 };
 
-/* Two samples in each call, 20 ms apart: what is drawn now, and the peak. */
+enum { SAMPLE_US = 20000, SAMPLES_KEPT = 119 };
+
+/* The power of each 20 ms since that moment, as far back as a real H200 keeps it. Where the scenario
+ * names a peak, the newest sample is that. */
 answer_t nvmlDeviceGetSamples(device_t device, uint32_t kind, uint64_t since_us, uint32_t *type,
                               uint32_t *count, struct sample *out) {
     ENTER_CARD(device);
     if (kind != 0 || VALUE(power_peak_mw) < 0) return NOT_SUPPORTED;
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    uint64_t now_us = (uint64_t)wall.tv_sec * 1000000 + (uint64_t)wall.tv_nsec / 1000;
+    uint64_t newest_us = now_us - now_us % SAMPLE_US;
+    if (newest_us <= since_us) return NOT_FOUND;
+    uint64_t kept = (newest_us - since_us + SAMPLE_US - 1) / SAMPLE_US;
+    if (kept > SAMPLES_KEPT) kept = SAMPLES_KEPT;
     *type = TYPE_U32;
-    *count = 2;
+    if (out && *count < kept) kept = *count;
+    *count = (uint32_t)kept;
     if (!out) return SUCCESS;
-    out[0].time_us = since_us + 20000;
-    out[0].value.u32 = (uint32_t)VALUE(power_mw);
-    out[1].time_us = since_us + 40000;
-    out[1].value.u32 = (uint32_t)VALUE(power_peak_mw);
+    for (uint64_t i = 0; i < kept; i++) {
+        out[i].time_us = newest_us - (kept - 1 - i) * SAMPLE_US;
+        double age_s = (double)(now_us - out[i].time_us) / 1e6;
+        out[i].value.u32 = (uint32_t)number_before(&card.numbers[VALUE_power_mw], index, age_s);
+    }
+    if (VALUE(power_peak_mw) > 0) out[kept - 1].value.u32 = (uint32_t)VALUE(power_peak_mw);
     return SUCCESS;
 }
 

@@ -119,6 +119,18 @@ static int parse_rule(int card, const char *key, const char *value) {
     return 1;
 }
 
+static void parse_process(struct card *card, const char *value) {
+    long long memory = -1;
+    unsigned pid;
+    if (sscanf(value, "%u %lli", &pid, &memory) < 1 || card->process_count == MAX_PROCESSES) {
+        complain("not a process", value);
+        return;
+    }
+    struct process *process = &card->processes[card->process_count++];
+    process->pid = pid;
+    process->memory = (uint64_t)memory;
+}
+
 static void parse_card_line(int card, const char *key, const char *value) {
     static const char *const NAMES[VALUE_COUNT] = {
 #define AS_NAME(name, idle) #name,
@@ -129,7 +141,8 @@ static void parse_card_line(int card, const char *key, const char *value) {
     int which = 0;
     while (which < VALUE_COUNT && strcmp(key, NAMES[which])) which++;
     int is_name = !strcmp(key, "name");
-    if (which == VALUE_COUNT && !is_name) {
+    int is_process = !strcmp(key, "process");
+    if (which == VALUE_COUNT && !is_name && !is_process) {
         complain("unknown key", key);
         return;
     }
@@ -137,6 +150,8 @@ static void parse_card_line(int card, const char *key, const char *value) {
         if (card != EVERY_CARD && card != i) continue;
         if (is_name)
             snprintf(scenario.cards[i].name, sizeof scenario.cards[i].name, "%s", value);
+        else if (is_process)
+            parse_process(&scenario.cards[i], value);
         else
             scenario.cards[i].numbers[which] = parse_number(value);
     }
@@ -238,7 +253,12 @@ void scenario_card(int index, struct card *card) {
 }
 
 double number_now(const struct number *number, int card) {
-    double since = seconds() - loaded_at;
+    return number_before(number, card, 0);
+}
+
+double number_before(const struct number *number, int card, double age_s) {
+    double since = seconds() - loaded_at - age_s;
+    if (since < 0) since = 0;
     if (number->period > 0) {
         double turns = since / number->period + card * 0.11; /* cards do not move in step */
         double part = turns - (double)(long long)turns;

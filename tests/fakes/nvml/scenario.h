@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define MAX_CARDS 64
+#define MAX_PROCESSES 16
 #define EVERY_CARD (-1)
 #define NO_CARD (-2)
 
@@ -41,7 +42,7 @@
     X(hw_thermal_ns, 0)                \
     X(power_brake_ns, 0)               \
     X(thermal_violation_ns, 0)         \
-    X(power_peak_mw, -1)               \
+    X(power_peak_mw, 0)                \
     X(pcie_tx, 0)                      \
     X(pcie_rx, 0)                      \
     X(nvlink_tx_kib, 0)                \
@@ -63,9 +64,17 @@ struct number {
     double rate;   /* growth per second */
 };
 
+/* A process that computes on a card. */
+struct process {
+    uint32_t pid;
+    uint64_t memory; /* all ones: the driver does not tell */
+};
+
 struct card {
     char name[96];
     struct number numbers[VALUE_COUNT];
+    int process_count;
+    struct process processes[MAX_PROCESSES];
 };
 
 enum event_type { EVENT_XID = 8 };
@@ -91,6 +100,7 @@ void scenario_driver(char *version);
 /* Copy of a card's numbers as they are now. */
 void scenario_card(int index, struct card *card);
 double number_now(const struct number *number, int card);
+double number_before(const struct number *number, int card, double age_s);
 
 /* What the rules say about one call; `card` is NO_CARD for calls that are about no card. */
 void scenario_interruption(const char *function, int card, struct interruption *interruption);

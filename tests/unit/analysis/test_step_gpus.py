@@ -53,6 +53,21 @@ def test_only_what_happened_in_the_window_counts_however_late_its_edges_are_told
     assert result.throttle_thermal_s == 0.0
 
 
+@pytest.mark.parametrize(("opens", "closes"), [(21.0, 31.0), (21.9, 31.0), (21.0, 30.9)])
+def test_a_counter_that_is_read_once_a_second_gives_the_energy_of_the_window(
+    opens: float, closes: float
+) -> None:
+    window = StepGpuWindow()
+    for at in every_tenth(18, closes):
+        if at == opens:
+            window.begin(opens)
+        read_at = float(int(at))
+        window.add(sweep(at, card(read_at, energy_age_s=round(at - read_at, 1) or None)))
+    result = window.end(closes)
+    assert result is not None
+    assert result.energy_joules == pytest.approx(100 * (closes - opens))
+
+
 def test_extremes_and_sums_over_the_cards() -> None:
     window = StepGpuWindow()
     window.begin(0.0)

@@ -51,6 +51,7 @@ def test_slow_values_stay_between_their_turns_and_counters_do_not() -> None:
     assert first is not None
     assert second is not None
     assert (first.sample.energy_joules, second.sample.energy_joules) == (5.0, 5.0)
+    assert (first.sample.energy_age_s, second.sample.energy_age_s) == (None, 0.1)
     assert (first.counters, second.counters) == (ThrottleCounters(), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_dash.gpu.identity import card_of_rank, visible_gpus
+from gpu_dash.gpu.identity import container_gpus, visible_gpus
 from gpu_dash.model.gpu import GpuInfo, GpuVendor
 
 NVIDIA = tuple(
@@ -30,20 +30,42 @@ AMD = tuple(
         ({"CUDA_VISIBLE_DEVICES": ""}, ()),
         ({"CUDA_VISIBLE_DEVICES": "-1"}, ()),
         ({"CUDA_VISIBLE_DEVICES": "2, 0"}, (2, 0)),
-        ({"CUDA_VISIBLE_DEVICES": "1,9,0"}, (1,)),
+        ({"CUDA_VISIBLE_DEVICES": "1,-1,0"}, (1,)),
+        ({"CUDA_VISIBLE_DEVICES": "1gpu,2"}, (1, 2)),  # strtoul
         ({"CUDA_VISIBLE_DEVICES": "GPU-3aaa,GPU-0aaaaaaa"}, (3, 0)),
         ({"CUDA_VISIBLE_DEVICES": "gpu-3AAA"}, (3,)),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-"}, ()),  # more than one card
-        ({"CUDA_VISIBLE_DEVICES": "GPU-ffff,0"}, ()),
         ({"CUDA_VISIBLE_DEVICES": "MIG-11111111-a,MIG-2222"}, (2, 2)),
         ({"CUDA_VISIBLE_DEVICES": "MIG-GPU-1aaaaaaa-0000/1/0"}, (1,)),
-        ({"CUDA_VISIBLE_DEVICES": "all"}, ()),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-GPU-1aaaaaaa-0000/1/0,MIG-GPU-1aaaaaaa-0000/2/0"}, (1, 1)),
         ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0,1"}, (3, 0)),
         ({"HIP_VISIBLE_DEVICES": "3"}, (0, 1, 2, 3)),
     ],
 )
 def test_nvidia(variables: dict[str, str], expected: tuple[int, ...]) -> None:
-    assert visible_gpus(variables, NVIDIA) == expected
+    visible = visible_gpus(variables, NVIDIA)
+    assert (visible.gpus, visible.problem) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "says"),
+    [
+        ("1,9,0", (1,), "'9' names no card"),
+        ("GPU-", (), "'GPU-' names no card"),  # more than one
+        ("GPU-ffff,0", (), "'GPU-ffff' names no card"),
+        ("all", (), "'all' names no card"),
+        ("0,,1", (0,), "'' names no card"),
+        ("0,1,0", (), "'0' names a card for the second time"),
+        ("0,GPU-0aaa", (), "second time"),
+        ("MIG-1111,MIG-11111111-a", (), "second time"),
+    ],
+)
+def test_what_is_wrong_with_a_list_is_said(
+    value: str, expected: tuple[int, ...], says: str
+) -> None:
+    visible = visible_gpus({"CUDA_VISIBLE_DEVICES": value}, NVIDIA)
+    assert visible.gpus == expected
+    assert visible.problem.startswith(f"CUDA_VISIBLE_DEVICES={value}: ")
+    assert says in visible.problem
 
 
 @pytest.mark.parametrize(
@@ -58,10 +80,21 @@ def test_nvidia(variables: dict[str, str], expected: tuple[int, ...]) -> None:
     ],
 )
 def test_amd(variables: dict[str, str], expected: tuple[int, ...]) -> None:
-    assert visible_gpus(variables, AMD) == expected
+    assert visible_gpus(variables, AMD).gpus == expected
 
 
-def test_a_rank_is_a_card_of_the_host() -> None:
-    environment = {"CUDA_VISIBLE_DEVICES": "3,1"}
-    assert card_of_rank(1, environment, NVIDIA) == 1
-    assert card_of_rank(2, environment, NVIDIA) is None
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), [0, 1, 2, 3]),
+        (("--gpus", "all"), [0, 1, 2, 3]),
+        (("--gpus=2",), [0, 1]),
+        (("--ipc=host", "--gpus", '"device=3,1"'), [1, 3]),
+        (("--gpus", "device=GPU-2aaa"), [2]),
+        (("--device", "nvidia.com/gpu=1", "--device=nvidia.com/gpu=0"), [0, 1]),
+        (("--device", "nvidia.com/gpu=all"), [0, 1, 2, 3]),
+        (("--device", "/dev/kfd"), [0, 1, 2, 3]),
+    ],
+)
+def test_the_cards_of_a_container(arguments: tuple[str, ...], expected: list[int]) -> None:
+    assert [info.gpu for info in container_gpus(arguments, NVIDIA)] == expected

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gpu_dash.gpu.kernel_event import KernelEvent
-from gpu_dash.gpu.kernel_watch import KernelWatch
+from gpu_dash.gpu.kernel_watch import Heard, KernelWatch
 
 LINE = "NVRM: Xid (PCI:0000:9b:00): 48, pid=1"
 WAIT_S = 10.0
 
 
-class Heard:
+class Listener:
     """Collects what a watch tells."""
 
     def __init__(self) -> None:
@@ -36,7 +36,10 @@ def only_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
 
 def test_nothing_to_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only_programs(monkeypatch, tmp_path)
-    assert KernelWatch(Heard(), kmsg=tmp_path / "absent").start() == ""
+    absent = tmp_path / "absent"
+    watch = KernelWatch(Listener(), kmsg=absent)
+    missing = (f"{absent}: No such file or directory", "journal: no journalctl here")
+    assert watch.start() == watch.look() == Heard((), missing)
 
 
 def test_a_device_that_cannot_be_sought_is_not_the_kernels(
@@ -47,7 +50,8 @@ def test_a_device_that_cannot_be_sought_is_not_the_kernels(
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)
     try:
-        assert KernelWatch(Heard(), kmsg=pipe).start() == ""
+        heard = KernelWatch(Listener(), kmsg=pipe).start()
+        assert (heard.live, heard.missing[0]) == ((), f"{pipe}: Illegal seek")
     finally:
         os.close(writer)
 
@@ -58,8 +62,8 @@ def test_the_journal_is_the_second_choice(tmp_path: Path, monkeypatch: pytest.Mo
     journal = only_programs(monkeypatch, tmp_path) / "journalctl"
     journal.write_text(f'#!/bin/sh\nread go < "{go_on}"\necho "{LINE}"\n')
     journal.chmod(0o755)
-    heard = Heard()
-    assert KernelWatch(heard, kmsg=tmp_path / "absent").start() == "journal"
+    heard = Listener()
+    assert KernelWatch(heard, kmsg=tmp_path / "absent").start().live == ("journal",)
     go_on.write_text("\n")
     assert heard.arrived.wait(WAIT_S)
     (event,) = heard.events
@@ -70,6 +74,8 @@ def test_a_journal_that_ends_at_once_is_not_live(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = only_programs(monkeypatch, tmp_path) / "journalctl"
-    journal.write_text("#!/bin/sh\nexit 1\n")
+    journal.write_text("#!/bin/sh\necho 'No journal files were opened' >&2\nexit 1\n")
     journal.chmod(0o755)
-    assert KernelWatch(Heard(), kmsg=tmp_path / "absent").start() == ""
+    heard = KernelWatch(Listener(), kmsg=tmp_path / "absent").start()
+    assert heard.live == ()
+    assert heard.missing[1].startswith("journal: No journal files were opened; members of")

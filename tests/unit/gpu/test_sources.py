@@ -15,6 +15,7 @@ class Fake:
 
     detail = ""
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
 
     def __init__(self, source: str, problem: Exception | None = None) -> None:
         self.source = source
@@ -27,6 +28,8 @@ class Fake:
 
     def sweep(self) -> Sweep:
         return Sweep(1.0, ())
+
+    def processes(self) -> None: ...
 
 
 def test_the_first_that_is_there_is_taken() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_dash.gpu.backend import Reading, Sweep
+from gpu_dash.gpu.processes import Holder
 from gpu_dash.gpu.protocol import GpuEvent
 from gpu_dash.gpu.sweeps import Sweeps
 from gpu_dash.model.events import (
@@ -20,6 +21,8 @@ class ScriptedBackend:
 
     source = "nvml"
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
+    holders: list[Holder] | None = None
 
     def __init__(self, *sweeps: Sweep) -> None:
         self.gpus: tuple[GpuInfo, ...] = (GpuInfo(gpu=0, name="A"), GpuInfo(gpu=1, name="B"))
@@ -30,6 +33,9 @@ class ScriptedBackend:
 
     def sweep(self) -> Sweep:
         return self._sweeps.pop(0)
+
+    def processes(self) -> list[Holder] | None:
+        return self.holders
 
 
 def sweep(at: float, *readings: Reading, failures: tuple[GpuReadFailed, ...] = ()) -> Sweep:

@@ -8,7 +8,8 @@ import pytest
 
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import FlagValue, Profile, ServerProfile
-from gpu_dash.server.command_line import build_command, flag_arguments, gpus_of
+from gpu_dash.model.workers import Parallel
+from gpu_dash.server.command_line import build_command, flag_arguments, parallel_of
 
 
 def profile(**server: object) -> Profile:
@@ -76,17 +77,13 @@ def test_a_server_on_all_addresses_is_reached_over_loopback(host: str, url: str)
 
 
 @pytest.mark.parametrize(
-    ("flags", "environment", "gpus"),
+    ("flags", "parallel"),
     [
-        ({}, {}, (0,)),
-        ({"tensor-parallel-size": 2}, {}, (0, 1)),
-        ({"tensor-parallel-size": 2, "pipeline-parallel-size": 2}, {}, (0, 1, 2, 3)),
-        ({"tensor-parallel-size": 2}, {"CUDA_VISIBLE_DEVICES": "6, 5"}, (6, 5)),
-        ({"tensor-parallel-size": 1}, {"HIP_VISIBLE_DEVICES": "3,2"}, (3,)),
-        ({"tensor-parallel-size": 2}, {"CUDA_VISIBLE_DEVICES": "GPU-aa,GPU-bb"}, None),
+        ({}, Parallel()),
+        ({"tensor-parallel-size": 2}, Parallel(tensor=2)),
+        ({"tp": 2, "pipeline-parallel-size": 2}, Parallel(tensor=2, pipeline=2)),
+        ({"dp": 4, "tensor-parallel-size": "two"}, Parallel(data=4)),
     ],
 )
-def test_the_cards_of_a_server(
-    flags: dict[str, FlagValue], environment: dict[str, str], gpus: tuple[int, ...] | None
-) -> None:
-    assert gpus_of(profile(flags=flags), environment, range(8)) == gpus
+def test_how_a_server_spreads(flags: dict[str, FlagValue], parallel: Parallel) -> None:
+    assert parallel_of(profile(flags=flags)) == parallel

@@ -129,26 +129,27 @@ def cards(*used_gib: float) -> dict[int, GpuSample]:
 
 
 @pytest.mark.parametrize(
-    ("flags", "environment", "says"),
+    ("flags", "visible", "problem", "says"),
     [
-        ({"tp": 4}, {}, r"4 x 1 \(pipeline\) needs 4 GPUs and 2 can be seen"),
-        ({"tp": 2, "pp": 2}, {}, "needs 4 GPUs"),
-        ({"tp": 2}, {"CUDA_VISIBLE_DEVICES": "1"}, "needs 2 GPUs and 1 can be seen"),
-        ({}, {"CUDA_VISIBLE_DEVICES": "7"}, r"names GPU 7, and this host has 2 \(0, 1\)"),
-        ({"tp": 2}, {}, r"GPU 1: 20\.0 of 80\.0 GiB are free .* asks for 72\.0.* 0\.25 or less"),
+        ({"tp": 4}, (0, 1), "", r"4 x 1 \(pipeline\) needs 4 GPUs and 2 can be seen"),
+        ({"tp": 2, "pp": 2}, (0, 1), "", "needs 4 GPUs"),
+        ({"tp": 2}, (1,), "", "needs 2 GPUs and 1 can be seen"),
+        ({}, (), "'7' names no card", r"'7' names no card; this host has 2 GPUs \(0, 1\)"),
+        ({"tp": 2}, (0, 1), "", r"GPU 1: 20\.0 of 80\.0 GiB are free .* 72\.0.* 0\.25 or less"),
     ],
 )
 def test_what_the_cards_cannot_hold_is_refused(
-    flags: dict[str, Any], environment: dict[str, str], says: str
+    flags: dict[str, Any], visible: tuple[int, ...], problem: str, says: str
 ) -> None:
     with pytest.raises(PreflightError, match=says):
-        check_gpus(profile(**flags), environment, cards(1, 60))
+        check_gpus(profile(**flags), visible, problem, cards(1, 60))
 
 
 def test_what_the_cards_can_hold_passes() -> None:
-    check_gpus(profile(), {}, cards(1, 60))
-    check_gpus(profile(tp=2, gpu_memory_utilization=0.2), {}, cards(1, 60))
-    check_gpus(profile(tp=8), {}, {})
-    check_gpus(profile(tp=8, source="sim"), {}, cards(1, 60))
-    check_gpus(profile(), {"CUDA_VISIBLE_DEVICES": "GPU-1234"}, cards(60, 60))
-    check_gpus(profile(), {}, {0: GpuSample(gpu=0)})
+    check_gpus(profile(), (0, 1), "", cards(1, 60))
+    check_gpus(profile(tp=2, gpu_memory_utilization=0.2), (0, 1), "", cards(1, 60))
+    check_gpus(profile(tp=8), (), "", {})
+    check_gpus(profile(tp=8, source="sim"), (), "", cards(1, 60))
+    check_gpus(profile(), (0,), "'9' names no card", cards(1, 60))
+    check_gpus(profile(), (1,), "", cards(1, 60), divided=(1,))
+    check_gpus(profile(), (0,), "", {0: GpuSample(gpu=0)})

@@ -17,6 +17,7 @@ import msgspec
 from gpu_dash import __version__
 from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.neighbours import check_neighbours, running_sessions
+from gpu_dash.agent.server_cards import cards_of_launch, cards_of_process
 from gpu_dash.agent.session import SERVER_LOG, Session, session_began
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
@@ -50,8 +51,8 @@ from gpu_dash.server.command_line import (
     LaunchCommand,
     build_command,
     flag_arguments,
-    gpus_of,
     launch_flags,
+    parallel_of,
 )
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.gpu_check import check_gpus
@@ -92,9 +93,13 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     source = command.gpu_source or profile.gpu.source
     await set_gpu_source(source, profile.gpu.simulated_cards)
     await _await_gpu_source(hub, source)
-    gpus = gpus_of(profile, environment, sorted(hub.store.gpus))
+    infos = [track.info for track in hub.store.gpu_tracks()]
+    visible = cards_of_launch(profile, environment, infos)
+    parallel = parallel_of(profile)
+    gpus = visible.gpus[: parallel.world] if infos else None
     if not command.force:
-        check_gpus(profile, environment, _readings(hub.store))
+        divided = [info.gpu for info in infos if info.mig_uuids]
+        check_gpus(profile, visible.gpus, visible.problem, _readings(hub.store), divided)
         where = f"profile {profile.name!r}"
         check_neighbours(where, profile.server.port, gpus, source, running_sessions())
     folder = _session_folder(command.session_folder, command.label or profile.name)
@@ -108,6 +113,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         model=line.model,
         base_url=line.base_url,
         visible_gpus=gpus,
+        parallel=parallel,
     )
     begun = SessionState(
         session=folder.name,
@@ -172,6 +178,10 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
     folder = _session_folder(command.session_folder, command.label or "external")
     log_offset, log_lines = await asyncio.to_thread(_end_of_log, command.log)
     anchor = ClockAnchor.now(clock)
+    gpus, parallel = None, None
+    if command.process is not None and hub.store.gpus:
+        infos = [track.info for track in hub.store.gpu_tracks()]
+        gpus, parallel = cards_of_process(command.process.pid, infos)
     begun = SessionState(
         session=folder.name,
         folder=str(folder),
@@ -188,6 +198,8 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
             model=model,
             base_url=base_url,
             pid=None if command.process is None else command.process.pid,
+            visible_gpus=gpus,
+            parallel=parallel,
         ),
         api_key_env=None,
         ready_timeout_s=float("inf"),

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gpu_dash.agent.hub import Hub
+from gpu_dash.agent.server_cards import on_card
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.steps import StepAccount
 from gpu_dash.agent.stuck import StuckWatch
@@ -290,6 +291,8 @@ class Session:
             state=store.gpu_state,
             detail=store.gpu_detail,
             gpus=tuple(track.info for track in store.gpu_tracks()),
+            event_sources=store.gpu_event_sources,
+            event_sources_missing=store.gpu_event_sources_missing,
         )
 
     def _check_ready(self) -> None:
@@ -343,7 +346,9 @@ class Session:
             self._publish(self._advised(finding))
 
     def _advised(self, finding: Finding) -> Finding:
-        """A finding of the log with what the cards did while it came about."""
+        """A finding of the log with its card, and with what the cards did while it came about."""
+        infos = [track.info for track in self._hub.store.gpu_tracks()]
+        finding = on_card(finding, self.status, infos)
         before_s = seconds_before(finding)
         if before_s is None:
             return finding

@@ -17,7 +17,7 @@ import msgspec
 
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
-from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
+from gpu_dash.model.gpu import GpuInfo, GpuProcess, GpuSample, GpuSourceState, ThrottleKind
 from gpu_dash.model.load import LoadState, Outcome, StepResult
 from gpu_dash.model.log import LogLine, Severity
 from gpu_dash.model.offered import highest, lowest
@@ -138,6 +138,11 @@ class Store(msgspec.Struct, omit_defaults=True):
     gpu_state: GpuSourceState = GpuSourceState.STARTING
     gpu_detail: str = ""
     gpu_state_at: float = 0.0
+    gpu_event_sources: tuple[str, ...] = ()
+    gpu_event_sources_missing: tuple[str, ...] = ()
+    gpu_processes: tuple[GpuProcess, ...] = ()
+    gpu_processes_detail: str = ""
+    """What keeps the processes from being matched to the server."""
     gpus: dict[int, GpuTrack] = {}
     throttle_spans: list[ThrottleSpan] = []
     server: ServerStatus = ServerStatus()
@@ -203,6 +208,9 @@ class Store(msgspec.Struct, omit_defaults=True):
         self.gpu_state = event.state
         self.gpu_detail = event.detail
         self.gpu_state_at = event.at
+        if event.state is GpuSourceState.LIVE:
+            self.gpu_event_sources = event.event_sources
+            self.gpu_event_sources_missing = event.event_sources_missing
         if event.gpus:
             known = {info.gpu for info in event.gpus}
             self.gpus = {gpu: track for gpu, track in self.gpus.items() if gpu in known}
@@ -230,6 +238,10 @@ class Store(msgspec.Struct, omit_defaults=True):
                 point = GpuPoint(at=event.at)
                 _widen(point, sample)
                 _append(history, point, HISTORY_SECONDS)
+
+    def _gpu_processes(self, event: ev.GpuProcesses) -> None:
+        self.gpu_processes = event.processes
+        self.gpu_processes_detail = event.detail
 
     def _gpu_failed(self, event: ev.GpuReadFailed) -> None:
         track = self.gpus.get(event.gpu)
@@ -366,6 +378,7 @@ _FOLDS: dict[type, Callable[[Store, Any], None]] = {
     ev.Notice: Store._notice,
     ev.GpuSourceChanged: Store._gpu_source,
     ev.GpuSamples: Store._gpu_samples,
+    ev.GpuProcesses: Store._gpu_processes,
     ev.GpuReadFailed: Store._gpu_failed,
     ev.ThrottleBegan: Store._throttle_began,
     ev.ThrottleEnded: Store._throttle_ended,

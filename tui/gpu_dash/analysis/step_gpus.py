@@ -93,7 +93,7 @@ class StepGpuWindow:
             peak_memory_used_bytes=highest(card.peak_memory for card in cards),
             peak_total_power_watts=self._peak_total_power,
             throttle_thermal_s=total(card.thermal_s.counted for card in cards),
-            energy_joules=total(card.energy.counted for card in cards),
+            energy_joules=total(card.energy_joules for card in cards),
         )
 
     def _fold_until(self, at: float) -> None:
@@ -110,6 +110,8 @@ class StepGpuWindow:
             if is_inside:
                 card.look(sample)
             card.stand(sample)
+            if not is_inside:
+                card.reset()
         if is_inside:
             power = total(sample.power_watts for sample in chosen)
             self._peak_total_power = highest((self._peak_total_power, power))
@@ -148,9 +150,11 @@ class _Card:
     def __init__(self) -> None:
         self.energy = _Counter()
         self.thermal_s = _Counter()
+        self._spent_since = 0.0
         self.reset()
 
     def reset(self) -> None:
+        self._spent_before = self._spent_since
         self.energy.reset()
         self.thermal_s.reset()
         self.was_read = False
@@ -158,7 +162,17 @@ class _Card:
         self.min_clock: float | None = None
         self.peak_memory: int | None = None
 
+    @property
+    def energy_joules(self) -> float | None:
+        """What the counter advanced, and what it had not told yet at either edge of the window.
+
+        It is read once a second, so of a window of ten seconds it alone would miss up to a tenth.
+        """
+        counted = self.energy.counted
+        return None if counted is None else counted + self._spent_since - self._spent_before
+
     def stand(self, sample: GpuSample) -> None:
+        self._spent_since = (sample.power_watts or 0.0) * (sample.energy_age_s or 0.0)
         self.energy.stand(sample.energy_joules)
         self.thermal_s.stand(sample.throttle_thermal_s)
 

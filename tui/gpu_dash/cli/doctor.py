@@ -15,7 +15,7 @@ from gpu_dash.doctor.examine import examine_endpoint
 from gpu_dash.doctor.host import examine_host
 from gpu_dash.model.errors import PreflightError, UsageError
 from gpu_dash.model.profile import Profile
-from gpu_dash.server.command_line import parallel_size
+from gpu_dash.server.command_line import parallel_of
 from gpu_dash.server.flags.check import check_launch
 from gpu_dash.server.flags.history import NEWEST, parse_release, show
 from gpu_dash.server.preflight import check_launch as check_preflight
@@ -99,7 +99,7 @@ def _launch(profile: Profile) -> Iterator[Check]:
 
 
 def _gpus_needed(profile: Profile) -> int:
-    return 1 if profile.gpu.source in ("sim", "none") else parallel_size(profile)
+    return 1 if profile.gpu.source in ("sim", "none") else parallel_of(profile).world
 
 
 def _show(check: Check) -> None:

@@ -44,10 +44,11 @@ def examine_host(source: str = "auto", gpus_needed: int = 1) -> Iterator[Check]:
 
 def _check_cards(source: str, needed: int) -> Iterator[Check]:
     try:
-        changed, samples = read_once(source)
+        reading = read_once(source)
     except GpuSourceError as error:
         yield fail("driver", str(error), "mend the driver, or choose another --gpu source")
         return
+    changed, samples = reading.source, reading.samples
     count = len(changed.gpus)
     yield ok("driver", f"{changed.source}: {count} cards")
     if count < needed:

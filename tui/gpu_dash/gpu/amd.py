@@ -10,7 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpu_dash.gpu.amd_card import AmdCard, find_cards
+from gpu_dash.gpu.amd_processes import holders, kfd_gpu_ids
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
+from gpu_dash.gpu.processes import Holder
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
@@ -31,6 +33,7 @@ class AmdBackend:
 
     source = "amd"
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
 
     def __init__(self, root: Path = SYSFS, clock: Clock | None = None) -> None:
         self._root = root
@@ -38,6 +41,7 @@ class AmdBackend:
         self._cards: list[AmdCard] = []
         self._turns = SlowTurns(())
         self._answered_at = 0.0
+        self._gpu_of_id: dict[str, int] = {}
 
     @property
     def gpus(self) -> tuple[GpuInfo, ...]:
@@ -66,6 +70,12 @@ class AmdBackend:
         self._cards = [AmdCard(gpu, folder) for gpu, folder in enumerate(folders)]
         self._answered_at = self._clock.monotonic()
         self._turns = SlowTurns(card.info.gpu for card in self._cards)
+        ids = kfd_gpu_ids(self._root)
+        self._gpu_of_id = {
+            ids[card.info.pci_bus_id]: card.info.gpu
+            for card in self._cards
+            if card.info.pci_bus_id in ids
+        }
 
     def sweep(self) -> Sweep:
         """Read every card.
@@ -87,3 +97,7 @@ class AmdBackend:
                 f"no AMD card answers any more: {self._cards[0].failure}; was amdgpu unloaded?"
             )
         return Sweep(at, tuple(readings), tuple(failures))
+
+    def processes(self) -> list[Holder]:
+        """Who computes on the cards."""
+        return list(holders(self._root, self._gpu_of_id))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from gpu_dash.gpu.processes import Holder
 from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo, GpuSample
@@ -73,6 +75,11 @@ class GpuBackend(Protocol):
         """Where it hears of faults by itself: ``nvml`` or nothing."""
         ...
 
+    @property
+    def event_sources_missing(self) -> tuple[str, ...]:
+        """Where it could and does not, with the reason."""
+        ...
+
     def open(self) -> None:
         """Find the cards.
 
@@ -83,6 +90,14 @@ class GpuBackend(Protocol):
 
     def sweep(self) -> Sweep:
         """Read all cards once.
+
+        Raises:
+            GpuSourceError: the source as a whole is gone.
+        """
+        ...
+
+    def processes(self) -> Sequence[Holder] | None:
+        """Who computes on the cards; ``None`` where the source does not tell.
 
         Raises:
             GpuSourceError: the source as a whole is gone.

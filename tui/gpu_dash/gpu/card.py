@@ -71,6 +71,7 @@ class PolledCard:
         self._gives: dict[str, frozenset[str]] = {}
         self._failing: dict[str, str] = {}
         self._lost_at: float | None = None
+        self._energy_read_at = 0.0
 
     @property
     def failure(self) -> str:
@@ -111,10 +112,14 @@ class PolledCard:
             self._failing.pop(quantity.call, None)
             self._gives[quantity.call] = frozenset(values)
             self._values.update(values)
-        return (self._reading() if answered else None), failures
+            if "energy_joules" in values:
+                self._energy_read_at = at
+        return (self._reading(at) if answered else None), failures
 
-    def _reading(self) -> Reading:
+    def _reading(self, at: float) -> Reading:
         values = dict(self._values)
+        if values.get("energy_joules") is not None and at > self._energy_read_at:
+            values["energy_age_s"] = at - self._energy_read_at
         counters = values.pop(COUNTERS, None)
         temperature = values.get("temperature_celsius")
         if self._limit_celsius is not None and temperature is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_dash.gpu.backend import SourceAbsent
-from gpu_dash.gpu.card import CardLost, NotOffered, ReadFailed
+from gpu_dash.gpu.card import NotOffered, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
+from gpu_dash.gpu.nvml_processes import holders_on
 from gpu_dash.model.errors import GpuSourceError
 
 
@@ -16,11 +16,10 @@ def gpu_memory_by_process() -> dict[int, dict[int, int]]:
     held: dict[int, dict[int, int]] = {}
     try:
         driver = NvmlDriver()
-        count = driver.call("nvmlDeviceGetCount")
-        for gpu in range(count):
+        for gpu in range(driver.call("nvmlDeviceGetCount")):
             card = driver.call("nvmlDeviceGetHandleByIndex", gpu)
-            for process in driver.call("nvmlDeviceGetComputeRunningProcesses", card):
-                held.setdefault(process.pid, {})[gpu] = process.usedGpuMemory or 0
-    except (SourceAbsent, GpuSourceError, NotOffered, CardLost, ReadFailed):
+            for holder in holders_on(driver, card, gpu) or ():
+                held.setdefault(holder.pid, {})[gpu] = holder.memory_bytes or 0
+    except (GpuSourceError, NotOffered, ReadFailed):
         return held
     return held

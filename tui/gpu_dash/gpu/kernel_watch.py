@@ -10,18 +10,30 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.kernel_log import KernelLogReader
 from gpu_dash.model.clock import Clock, SystemClock
+from gpu_dash.model.text import one_line
 
 KMSG = Path("/dev/kmsg")
 JOURNAL = ("journalctl", "--dmesg", "--follow", "--lines=0", "--output=cat", "--quiet")
 _RECORD_BYTES = 8192
 JOURNAL_PROOF_S = 0.3
 """A journal that this account may not read makes the command end at once."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Where the kernel's log is heard."""
+
+    live: tuple[str, ...]
+    """The device, ``journal``, or nothing."""
+    missing: tuple[str, ...] = ()
+    """What was tried before, each with why it cannot be read."""
 
 
 class KernelWatch:
@@ -43,32 +55,42 @@ class KernelWatch:
         self._clock = clock or SystemClock()
         self._kmsg = kmsg
 
-    def start(self) -> str:
-        """Begin to listen.
-
-        Returns:
-            Which source is live: the device, ``journal``, or empty where neither can be read.
-        """
+    def start(self) -> Heard:
+        """Begin to listen, and say where."""
         device = self._open_device()
-        if device is not None:
+        if isinstance(device, int):
             self._in_thread(lambda: self._read(_records(device)))
-            return str(self._kmsg)
-        journal = _open_journal()
-        if journal is not None:
+            return Heard((str(self._kmsg),))
+        journal = _open_journal(JOURNAL)
+        if not isinstance(journal, str):
             self._in_thread(lambda: self._read(_lines_of(journal)))
-            return "journal"
-        return ""
+            return Heard(("journal",), (device,))
+        return Heard((), (device, journal))
 
-    def _open_device(self) -> int | None:
+    def look(self) -> Heard:
+        """Say where it could be listened, without doing so."""
+        device = self._open_device()
+        if isinstance(device, int):
+            os.close(device)
+            return Heard((str(self._kmsg),))
+        journal = _open_journal(JOURNAL)
+        if not isinstance(journal, str):
+            _end(journal)
+            return Heard(("journal",), (device,))
+        return Heard((), (device, journal))
+
+    def _open_device(self) -> int | str:
+        """The kernel's log at its end, or why it cannot be read."""
         try:
             device = os.open(self._kmsg, os.O_RDONLY)
-        except OSError:
-            return None
+        except OSError as error:
+            hint = "; root reads it" if isinstance(error, PermissionError) else ""
+            return f"{self._kmsg}: {error.strerror}{hint}"
         try:
             os.lseek(device, 0, os.SEEK_END)
-        except OSError:
+        except OSError as error:
             os.close(device)
-            return None
+            return f"{self._kmsg}: {error.strerror}"
         return device
 
     def _in_thread(self, listen: Callable[[], None]) -> None:
@@ -102,15 +124,15 @@ def _lines_of(process: subprocess.Popen[str]) -> Iterable[str]:
         yield from process.stdout or ()
 
 
-def _open_journal() -> subprocess.Popen[str] | None:
-    """The journal's kernel messages; ``None`` where there are none for this account."""
-    if shutil.which(JOURNAL[0]) is None:
-        return None
+def _open_journal(command: Sequence[str]) -> subprocess.Popen[str] | str:
+    """The journal's kernel messages, or why this account has none."""
+    if shutil.which(command[0]) is None:
+        return f"journal: no {command[0]} here"
     process = subprocess.Popen(
-        JOURNAL,
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
         errors="replace",
     )
@@ -118,6 +140,12 @@ def _open_journal() -> subprocess.Popen[str] | None:
         process.wait(JOURNAL_PROOF_S)
     except subprocess.TimeoutExpired:
         return process
-    if process.stdout is not None:
-        process.stdout.close()
-    return None
+    _, words = process.communicate()
+    lines = words.strip().splitlines()
+    why = one_line(lines[-1]) if lines else "it gives no kernel messages to this account"
+    return f"journal: {why}; members of the group systemd-journal or adm read it"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()

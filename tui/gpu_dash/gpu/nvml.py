@@ -10,11 +10,15 @@ One thread reads all cards: concurrent calls would only queue at the driver's lo
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import CardLost, NotOffered, PolledCard, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_info import read_info
+from gpu_dash.gpu.nvml_processes import holders_on
 from gpu_dash.gpu.nvml_quantities import fast_quantities, rare_quantities, slow_quantities
+from gpu_dash.gpu.processes import Holder
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.gpu.xid_watch import OnXid, XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
@@ -38,12 +42,15 @@ class NvmlBackend:
     source = "nvml"
     detail = ""
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
 
     def __init__(self, on_xid: OnXid, clock: Clock | None = None) -> None:
         self._on_xid = on_xid
         self._clock = clock or SystemClock()
         self._infos: list[GpuInfo] = []
         self._cards: list[PolledCard] = []
+        self._driver: NvmlDriver
+        self._handles: dict[int, Any] = {}
         self._turns = SlowTurns(())
         self._rare_turns = SlowTurns(())
         self._failed_to_open: list[GpuReadFailed] = []
@@ -61,7 +68,7 @@ class NvmlBackend:
             SourceAbsent: there is no driver or no card.
             GpuSourceError: the driver does not start, or no card can be opened.
         """
-        driver = NvmlDriver()
+        driver = self._driver = NvmlDriver()
         try:
             count = driver.call("nvmlDeviceGetCount")
         except (NotOffered, ReadFailed) as error:
@@ -81,6 +88,8 @@ class NvmlBackend:
         watch.start()
         if watch.is_live:
             self.event_sources = ("nvml",)
+        else:
+            self.event_sources_missing = ("nvml: the driver offers no XID events here",)
 
     def sweep(self) -> Sweep:
         """Read every card.
@@ -106,6 +115,16 @@ class NvmlBackend:
             raise GpuSourceError(f"no card answers any more: {self._cards[0].failure}")
         return Sweep(at, tuple(readings), tuple(failures))
 
+    def processes(self) -> list[Holder] | None:
+        """Who computes on the cards; ``None`` if no card tells.
+
+        Raises:
+            GpuSourceError: the driver is gone.
+        """
+        told = [holders_on(self._driver, handle, gpu) for gpu, handle in self._handles.items()]
+        known = [each for each in told if each is not None]
+        return [holder for each in known for holder in each] if known else None
+
     def _open_card(self, driver: NvmlDriver, watch: XidWatch, gpu: int) -> None:
         call = "nvmlDeviceGetHandleByIndex"
         try:
@@ -122,6 +141,7 @@ class NvmlBackend:
                 )
             )
             return
+        self._handles[gpu] = handle
         info = read_info(driver, handle, gpu)
         limit = info.nearest_limit_celsius
         self._infos.append(info)

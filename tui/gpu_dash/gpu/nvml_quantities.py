@@ -9,7 +9,7 @@ from gpu_dash.gpu.backend import ThrottleCounters
 from gpu_dash.gpu.card import COUNTERS, NotOffered, Quantity
 from gpu_dash.gpu.nvml_driver import NvmlDriver, known
 from gpu_dash.gpu.nvml_fields import Field, read_fields
-from gpu_dash.gpu.nvml_series import ByteCounters, PowerPeak
+from gpu_dash.gpu.nvml_series import ByteCounters, PowerRecord
 from gpu_dash.gpu.reasons import throttle_reasons
 
 NO_SENSOR_CELSIUS = 255
@@ -65,11 +65,10 @@ def slow_quantities(driver: NvmlDriver, handle: Any, *, has_limits: bool) -> lis
         Quantity("nvmlDeviceGetUtilizationRates", utilization),
         Quantity("nvmlDeviceGetMemoryInfo", _MemoryInfo(driver, handle)),
         number("memory_clock_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
-        number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", scale=1000),
         number("energy_joules", "nvmlDeviceGetTotalEnergyConsumption", scale=1000),
         Quantity("nvmlDeviceGetFieldValues", _Fields(driver, handle)),
         Quantity("nvmlDeviceGetFieldValues (bytes)", ByteCounters(driver, handle)),
-        Quantity("nvmlDeviceGetSamples", PowerPeak(driver, handle)),
+        Quantity("nvmlDeviceGetSamples", PowerRecord(driver, handle)),
     ]
     if not has_limits:
         quantities.append(Quantity("nvmlDeviceGetMarginTemperature", _Margin(driver, handle)))
@@ -90,6 +89,7 @@ def rare_quantities(driver: NvmlDriver, handle: Any) -> list[Quantity]:
         return Quantity(f"{call} ({field})", read)
 
     return [
+        number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", scale=1000),
         number("fan_percent", "nvmlDeviceGetFanSpeed"),
         errors("ecc_corrected", nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
         errors("ecc_uncorrected", nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),

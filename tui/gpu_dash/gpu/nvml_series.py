@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from gpu_dash.gpu.nvml_driver import NothingNew, NvmlDriver
@@ -15,10 +16,12 @@ _PCIE_TX_BYTES = 197
 _PCIE_RX_BYTES = 198
 
 
-class PowerPeak:
-    """The highest power since the read before, of the 50 samples a second that the driver keeps.
+class PowerRecord:
+    """Peak and mean of the power since the read before, of the 50 samples a second that the driver
+    keeps.
 
-    The power that is polled is an average over a second, which hides what trips a limit.
+    The power that is polled is an average over a second, which hides what trips a limit and trails
+    what the card draws.
     """
 
     def __init__(self, driver: NvmlDriver, handle: Any) -> None:
@@ -36,10 +39,10 @@ class PowerPeak:
             samples, kind = [], 0
         new = [sample for sample in samples if sample.timeStamp > self._newest_us]
         if not new:
-            return {"power_peak_watts": None}
+            return {"power_peak_watts": None, "power_mean_watts": None}
         self._newest_us = max(sample.timeStamp for sample in new)
-        peak = max(number_in(sample.sampleValue, kind) for sample in new)
-        return {"power_peak_watts": peak / 1000}
+        watts = [number_in(sample.sampleValue, kind) / 1000 for sample in new]
+        return {"power_peak_watts": max(watts), "power_mean_watts": fmean(watts)}
 
 
 class ByteCounters:

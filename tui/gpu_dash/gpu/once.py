@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO
-
-from msgspec.structs import replace
 
 from gpu_dash.gpu.child import describe_end, sampler_command
 from gpu_dash.gpu.protocol import EXIT_NO_SOURCE, EXIT_SOURCE_LOST, GpuEvent
 from gpu_dash.model.errors import AgentError, GpuSourceError
-from gpu_dash.model.events import GpuReadFailed, GpuSamples, GpuSourceChanged
+from gpu_dash.model.events import GpuProcesses, GpuReadFailed, GpuSamples, GpuSourceChanged
 from gpu_dash.model.frames import FrameDecoder
-from gpu_dash.model.gpu import GpuSample, GpuSourceState
+from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState
 
 KILL_S = 1.0
 
 
-def read_once(
-    source: str, timeout_s: float = 30.0, sim_url: str | None = None
-) -> tuple[GpuSourceChanged, tuple[GpuSample, ...]]:
+@dataclass(frozen=True)
+class OneReading:
+    """What the cards said once."""
+
+    source: GpuSourceChanged
+    samples: tuple[GpuSample, ...]
+    """Of those that answered."""
+    failures: Mapping[int, str]
+    """What failed, by card."""
+    processes: GpuProcesses | None
+    """``None``: the source does not tell."""
+
+    @property
+    def cards(self) -> tuple[GpuInfo, ...]:
+        """All cards, those that did not answer too."""
+        known = {info.gpu: info for info in self.source.gpus}
+        for sample in self.samples:
+            known.setdefault(sample.gpu, GpuInfo(gpu=sample.gpu, name=""))
+        return tuple(known[gpu] for gpu in sorted(known))
+
+
+def read_once(source: str, timeout_s: float = 30.0, sim_url: str | None = None) -> OneReading:
     """Read every card once, in a process of its own.
 
     Args:
         source: ``auto``, ``nvml``, ``amd``, ``sim`` or ``none``.
         timeout_s: opening a driver without persistence mode takes seconds a card.
         sim_url: where the simulated cards are, for the source ``sim``.
-
-    Returns:
-        The source with its cards, and the samples of those that answered; ``detail`` names the
-        ones that did not.
 
     Raises:
         GpuSourceError: there is no usable source, or it does not answer; says what to do.
@@ -48,7 +63,7 @@ def read_once(
         _kill(process)
         raise GpuSourceError(
             f"GPU source {source}: the driver did not answer within {timeout_s:g} s; "
-            "see `dmesg | grep NVRM`"
+            "see `dmesg | grep -E 'NVRM|amdgpu'`"
         ) from None
     except BaseException:
         _kill(process)
@@ -59,10 +74,18 @@ def read_once(
         raise GpuSourceError(f"GPU source {source}: {describe_end(process.returncode, last_words)}")
     if changes[-1].state is not GpuSourceState.LIVE:
         raise GpuSourceError(f"GPU source {source}: {changes[-1].detail}")
-    failures = [event for event in events if isinstance(event, GpuReadFailed)]
-    detail = "; ".join(f"GPU {failed.gpu}: {failed.call}: {failed.error}" for failed in failures)
+    failures: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, GpuReadFailed):
+            failures.setdefault(event.gpu, f"{event.call}: {event.error}")
     samples = [event.samples for event in events if isinstance(event, GpuSamples)]
-    return replace(changes[-1], detail=detail), samples[-1] if samples else ()
+    processes = [event for event in events if isinstance(event, GpuProcesses)]
+    return OneReading(
+        source=changes[-1],
+        samples=samples[-1] if samples else (),
+        failures=failures,
+        processes=processes[-1] if processes else None,
+    )
 
 
 def _decode(frames: bytes) -> list[GpuEvent]:

@@ -6,6 +6,7 @@ import msgspec
 
 from gpu_dash.model.events import (
     Finding,
+    GpuProcesses,
     GpuReadFailed,
     GpuSamples,
     GpuSourceChanged,
@@ -13,7 +14,15 @@ from gpu_dash.model.events import (
     ThrottleEnded,
 )
 
-GpuEvent = GpuSourceChanged | GpuSamples | GpuReadFailed | ThrottleBegan | ThrottleEnded | Finding
+GpuEvent = (
+    GpuSourceChanged
+    | GpuSamples
+    | GpuProcesses
+    | GpuReadFailed
+    | ThrottleBegan
+    | ThrottleEnded
+    | Finding
+)
 """From the child: first how the source fares, then what it reads."""
 
 

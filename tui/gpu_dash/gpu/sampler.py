@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from gpu_dash.gpu.backend import GpuBackend, MovableSource, SourceAbsent
 from gpu_dash.gpu.hardware_events import HardwareEvents
-from gpu_dash.gpu.kernel_watch import KernelWatch
+from gpu_dash.gpu.kernel_watch import Heard, KernelWatch
 from gpu_dash.gpu.protocol import (
     EXIT_NO_SOURCE,
     EXIT_SOURCE_LOST,
@@ -76,8 +76,8 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
         if not once:
             threading.Thread(target=_obey, args=(backend,), daemon=True).start()
         backend.open()
-        heard = backend.event_sources if once else _listen(backend, events)
-        _sweep(Sweeps(backend, emit, heard), once=once)
+        heard = _listen(backend, events, once=once)
+        _sweep(Sweeps(backend, emit, heard.live, heard.missing), once=once)
     except GpuSourceError as error:
         unwanted = isinstance(error, SourceAbsent) and source in ("auto", "none")
         emit(
@@ -92,17 +92,20 @@ def _run(arguments: argparse.Namespace, *, once: bool, emit: Emit) -> int:
     return 0
 
 
-def _listen(backend: GpuBackend, events: HardwareEvents) -> tuple[str, ...]:
+def _listen(backend: GpuBackend, events: HardwareEvents, *, once: bool) -> Heard:
     """Listen to the kernel too, where there are real cards.
 
     Returns:
-        All sources that are live.
+        All sources that are live, and those that are not.
     """
     if backend.source == "sim":
-        return ()
+        return Heard(())
     events.know(backend.gpus)
-    kernel = KernelWatch(events.kernel).start()
-    return (*backend.event_sources, *([kernel] if kernel else []))
+    watch = KernelWatch(events.kernel)
+    kernel = watch.look() if once else watch.start()
+    return Heard(
+        (*backend.event_sources, *kernel.live), (*backend.event_sources_missing, *kernel.missing)
+    )
 
 
 def _sweep(sweeps: Sweeps, *, once: bool) -> None:

@@ -81,6 +81,7 @@ class SimulatedBackend:
 
     source = "sim"
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
 
     def __init__(
         self, url: str | None, clock: Clock | None = None, cards: int = SIMULATED_CARDS
@@ -123,6 +124,9 @@ class SimulatedBackend:
         self._answered_at = at
         self.detail = ""
         return self._take(at, cards)
+
+    def processes(self) -> None:
+        """There are none on cards that do not exist."""
 
     def _is_patient(self, at: float, error: Exception) -> bool:
         if self._answered_at is None or isinstance(error, ConnectionRefusedError):

@@ -39,6 +39,7 @@ class SmiBackend:
 
     source = "amd"
     event_sources: tuple[str, ...] = ()
+    event_sources_missing: tuple[str, ...] = ()
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -85,6 +86,9 @@ class SmiBackend:
             at = self._clock.monotonic()
         self._read_at = at
         return Sweep(at, tuple(Reading(card.sample) for card in self._cards))
+
+    def processes(self) -> None:
+        """Neither command is asked for them."""
 
 
 def _cards_of(command: tuple[str, ...]) -> list[SavedCard]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_dash.gpu.backend import GpuBackend, SourceAbsent, Sweep
+from gpu_dash.gpu.processes import Holder
 from gpu_dash.gpu.xid_watch import OnXid
 from gpu_dash.model.gpu import GpuInfo
 
@@ -65,6 +66,11 @@ class FirstPresent:
         """Where it hears of faults by itself."""
         return self._chosen.event_sources
 
+    @property
+    def event_sources_missing(self) -> tuple[str, ...]:
+        """Where it could and does not."""
+        return self._chosen.event_sources_missing
+
     def open(self) -> None:
         """Open the first that is there.
 
@@ -88,3 +94,7 @@ class FirstPresent:
     def sweep(self) -> Sweep:
         """Read all cards; as the source that was found."""
         return self._chosen.sweep()
+
+    def processes(self) -> Sequence[Holder] | None:
+        """Who computes on the cards; as the source that was found."""
+        return self._chosen.processes()

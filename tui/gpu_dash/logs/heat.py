@@ -34,7 +34,7 @@ _WAITED = re.compile(
     r"|(?:stuck for|found in|timed out after) (?P<s>\d+) ?s"
 )
 _DEFAULT_WAIT_S = {"nccl_timeout": 600.0, "stall": 60.0}
-_INDEX = re.compile(r"(?:gpu|rank|tp):(\d+)")
+_INDEX = re.compile(r"(?:.* gpu|gpu|rank|tp):(\d+)")
 
 
 class CardHeat(msgspec.Struct, frozen=True, kw_only=True):

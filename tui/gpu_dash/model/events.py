@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from gpu_dash.model.clock import ClockAnchor
-from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
+from gpu_dash.model.gpu import GpuInfo, GpuProcess, GpuSample, GpuSourceState, ThrottleKind
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, RequestRecord, StepResult
 from gpu_dash.model.log import LogLine, Severity
 from gpu_dash.model.server import ServerMetrics, ServerStatus
@@ -64,12 +64,22 @@ class GpuSourceChanged(_Fact, frozen=True, kw_only=True):
     gpus: tuple[GpuInfo, ...] = ()
     event_sources: tuple[str, ...] = ()
     """Where XIDs and resets are heard: ``nvml``, ``/dev/kmsg``, ``journal``."""
+    event_sources_missing: tuple[str, ...] = ()
+    """Where they cannot be heard, each with the reason."""
 
 
 class GpuSamples(_Fact, frozen=True, kw_only=True):
     """One sweep over all cards that answered."""
 
     samples: tuple[GpuSample, ...]
+
+
+class GpuProcesses(_Fact, frozen=True, kw_only=True):
+    """The processes on all cards, when they have changed."""
+
+    processes: tuple[GpuProcess, ...]
+    detail: str = ""
+    """What keeps them from being matched to a server; mostly nothing."""
 
 
 class GpuReadFailed(_Fact, frozen=True, kw_only=True):
@@ -224,6 +234,7 @@ Event = (
     | Notice
     | GpuSourceChanged
     | GpuSamples
+    | GpuProcesses
     | GpuReadFailed
     | ThrottleBegan
     | ThrottleEnded

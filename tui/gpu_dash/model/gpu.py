@@ -91,10 +91,16 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     it; ``None`` for the second die of a card, whose first die answers for both."""
     power_peak_watts: float | None = None
     """The highest since the reading before, from the driver's own record of 50 a second."""
+    power_mean_watts: float | None = None
+    """Over the time since the reading before, from the same record: without the polled power's
+    lag of a second."""
     power_limit_watts: float | None = None
     """The limit in force (enforced), which can differ from the one that was set."""
     energy_joules: float | None = None
     """A counter since the driver was loaded; only differences mean anything."""
+    energy_age_s: float | None = None
+    """Seconds from the reading of that counter to this sample: it is dear, and read once a second.
+    ``None``: it is of this moment."""
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     utilization_percent: float | None = None
@@ -122,6 +128,20 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where it has them, else from the polled reasons."""
     throttle_power_s: float | None = None
     """The same for the power cap and the power brake."""
+
+
+class GpuProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A process that computes on a card."""
+
+    gpu: int
+    pid: int
+    """As the driver says it; in a container it may be the host's."""
+    memory_bytes: int | None = None
+    """Of the card; ``None``: the driver does not tell, as for a card in MIG mode."""
+    name: str = ""
+    """Empty: no such process can be seen here."""
+    belongs_to: tuple[int, ...] = ()
+    """Pids of the process, of its session's leader and of its ancestors."""
 
 
 class GpuSourceState(StrEnum):

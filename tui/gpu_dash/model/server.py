@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from gpu_dash.model.workers import Parallel
+
 
 class ServerState(StrEnum):
     """The life of a supervised server."""
@@ -89,4 +91,18 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     detail: str = ""
     """For a failure: exit code and the last error in words."""
     visible_gpus: tuple[int, ...] | None = None
-    """Host indexes of the cards that the server may use; ``None``: not known, so all."""
+    """Host indexes of the cards that the server works on, by the rank of the worker; ``None``: not
+    known, so all."""
+    parallel: Parallel | None = None
+    """How it spreads over them; ``None``: not known."""
+
+    def workers_on(self, gpu: int) -> tuple[str, ...]:
+        """Names of the workers on a card (``TP1``); several on a card in MIG mode, none if it is
+        not known how the server spreads."""
+        if self.visible_gpus is None or self.parallel is None:
+            return ()
+        return tuple(
+            self.parallel.worker_name(rank)
+            for rank, card in enumerate(self.visible_gpus)
+            if card == gpu
+        )

@@ -43,7 +43,10 @@ GPU = (
     "ecc_corrected",
     "ecc_uncorrected",
     "hbm_temperatures_celsius",
+    "power_mean_watts",
+    "energy_age_s",
 )
+"""``energy_joules`` is what the counter said ``energy_age_s`` before the row's time."""
 
 REQUESTS = (
     "request",

@@ -84,6 +84,8 @@ def gpu_row(
         number_cell(sample.ecc_corrected),
         number_cell(sample.ecc_uncorrected),
         text_cell("+".join(map(number_cell, sample.hbm_temperatures_celsius or ()))),
+        number_cell(sample.power_mean_watts),
+        number_cell(sample.energy_age_s),
     ]
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import FlagValue, Profile, ServerProfile
+from gpu_dash.model.workers import Parallel
 
 _PARALLEL_FLAGS = (
     ("tensor-parallel-size", "tp"),
     ("pipeline-parallel-size", "pp"),
     ("data-parallel-size", "dp"),
 )
-_VISIBLE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True)
@@ -102,36 +102,15 @@ def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:
     return arguments
 
 
-def gpus_of(
-    profile: Profile, environment: Mapping[str, str], present: Sequence[int]
-) -> tuple[int, ...] | None:
-    """Host indexes of the cards that the server will work on.
-
-    vLLM takes the first ``tensor * pipeline * data`` parallel ones of those that it may see.
-
-    Returns:
-        ``None`` where the variable names cards by UUID, which only the driver can resolve.
-    """
-    merged = {**environment, **profile.server.env}
-    visible: Sequence[int] = present
-    for variable in _VISIBLE_VARIABLES:
-        if merged.get(variable):
-            entries = [entry.strip() for entry in merged[variable].split(",")]
-            if not all(entry.isdigit() for entry in entries):
-                return None
-            visible = [int(entry) for entry in entries]
-            break
-    return tuple(visible[: parallel_size(profile)])
+def parallel_of(profile: Profile) -> Parallel:
+    """How a profile's flags spread the server over its cards."""
+    tensor, pipeline, data = (_size(profile.server.flags, names) for names in _PARALLEL_FLAGS)
+    return Parallel(tensor=tensor, pipeline=pipeline, data=data)
 
 
-def parallel_size(profile: Profile) -> int:
-    """How many cards a profile's flags ask for: tensor x pipeline x data parallel."""
-    flags = profile.server.flags
-    size = 1
-    for names in _PARALLEL_FLAGS:
-        value = next((flags[name] for name in names if name in flags), 1)
-        size *= value if isinstance(value, int) and value > 0 else 1
-    return size
+def _size(flags: Mapping[str, FlagValue], names: Sequence[str]) -> int:
+    value = next((flags[name] for name in names if name in flags), 1)
+    return value if isinstance(value, int) and value > 0 else 1
 
 
 def _reachable(host: str) -> str:

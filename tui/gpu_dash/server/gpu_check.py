@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from gpu_dash.model.errors import PreflightError
 from gpu_dash.model.gpu import GpuSample
 from gpu_dash.model.profile import Profile
-from gpu_dash.server.command_line import gpus_of
-from gpu_dash.server.model_check import parallel_size
+from gpu_dash.server.command_line import parallel_of
 
 DEFAULT_UTILIZATION = 0.9
 """``--gpu-memory-utilization`` of the vLLM versions that ask for least."""
 
 
 def check_gpus(
-    profile: Profile, environment: Mapping[str, str], cards: Mapping[int, GpuSample]
+    profile: Profile,
+    visible: Sequence[int],
+    problem: str,
+    cards: Mapping[int, GpuSample],
+    divided: Collection[int] = (),
 ) -> None:
     """Refuse a launch that asks for more cards, or more of their memory, than is free.
 
     Args:
         profile: a checked profile.
-        environment: of the person who launches.
+        visible: host indexes of the cards that the server will see.
+        problem: what is wrong with the variables that say so; empty: nothing.
         cards: the newest reading of each card of this host; without any there is nothing to say.
+        divided: cards that are split into parts (MIG), whose memory is not the card's.
 
     Raises:
         PreflightError: with what to write instead, or what to look for.
     """
     if not cards or profile.gpu.source == "sim":
         return
-    flags = profile.server.flags
     where = f"profile {profile.name!r}"
-    tensor = parallel_size(flags, "tensor-parallel-size", "tp")
-    pipeline = parallel_size(flags, "pipeline-parallel-size", "pp")
-    used = gpus_of(profile, environment, sorted(cards))
-    if used is None:
-        return  # cards named by UUID
-    missing = [gpu for gpu in used if gpu not in cards]
-    if missing:
+    parallel = parallel_of(profile)
+    needed = parallel.tensor * parallel.pipeline
+    if len(visible) < needed:
+        if problem:
+            present = ", ".join(map(str, sorted(cards)))
+            raise PreflightError(
+                f"{where}: {problem}; this host has {len(cards)} GPUs ({present}); `gpu-dash "
+                "gpus --json` lists their UUIDs"
+            )
         raise PreflightError(
-            f"{where}: CUDA_VISIBLE_DEVICES names GPU {missing[0]}, and this host has "
-            f"{len(cards)} ({', '.join(map(str, sorted(cards)))})"
-        )
-    if len(used) < tensor * pipeline:
-        raise PreflightError(
-            f"{where}: `tensor-parallel-size`: {tensor} x {pipeline} (pipeline) needs "
-            f"{tensor * pipeline} GPUs and {len(used)} can be seen; write a smaller size, or see "
+            f"{where}: `tensor-parallel-size`: {parallel.tensor} x {parallel.pipeline} (pipeline) "
+            f"needs {needed} GPUs and {len(visible)} can be seen; write a smaller size, or see "
             "CUDA_VISIBLE_DEVICES"
         )
-    _check_memory(where, _utilization(flags.get("gpu-memory-utilization")), used, cards)
+    whole = tuple(gpu for gpu in visible[: parallel.world] if gpu not in divided)
+    _check_memory(
+        where, _utilization(profile.server.flags.get("gpu-memory-utilization")), whole, cards
+    )
 
 
 def _check_memory(

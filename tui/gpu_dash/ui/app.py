@@ -29,6 +29,7 @@ from gpu_dash.ui.load_keys import (
     stop_server_offer,
 )
 from gpu_dash.ui.log_book import checks_of, kind_of, text_of
+from gpu_dash.ui.render.card_details import card_detail_rows
 from gpu_dash.ui.render.key_bar import key_bar
 from gpu_dash.ui.render.layout import Zoom
 from gpu_dash.ui.render.log_rows import entry_rows, filter_words
@@ -225,6 +226,10 @@ class DashboardApp(App[None]):
         self.push_screen(
             Popup("keys", lambda width: help_rows(width, replay=replay, ends_with_screen=ends))
         )
+
+    def action_cards(self) -> None:
+        """Show all that is known of the cards."""
+        self.push_screen(Popup("cards", lambda width: card_detail_rows(self._feed.store, width)))
 
     # -- commands ------------------------------------------------------------------------------
 

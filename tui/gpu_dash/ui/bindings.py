@@ -17,6 +17,7 @@ KEYS: list[BindingType] = [
     Binding("ctrl+c", "interrupt", show=False, priority=True),
     Binding("ctrl+z", "suspend_process", show=False),
     Binding("question_mark", "help", show=False),
+    Binding("i", "cards", show=False),
     Binding("plus,equals_sign", "load('+')", show=False),
     Binding("minus,underscore", "load('-')", show=False),
     Binding("right_square_bracket", "load(']')", show=False),

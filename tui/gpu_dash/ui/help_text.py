@@ -56,6 +56,7 @@ _SIGNS: tuple[Section, ...] = (
             ("room rm", "°C to the card's nearest limit; below 0: past it"),
             ("ut% m%", "time that the card was busy, memory in use"),
             ("▲ THERMAL", "slowed by heat; BRAKE: the chassis, SLOWED: unknown"),
+            ("TP1", "the server's worker on it; +: others use it, too"),
             ("cap", "at its power limit (normal); cap −9%: it costs clock"),
         ),
     ),
@@ -86,6 +87,7 @@ def help_rows(width: int, *, replay: bool, ends_with_screen: bool = False) -> li
         (
             ("t", "time window: 2, 5, 15, 60 minutes"),
             ("z", "charts and log, only log, mostly charts"),
+            ("i", "the cards: all values, workers, processes, XIDs"),
             ("?", "these keys"),
             ("q Ctrl+Q", f"leave; {after}"),
             ("Ctrl+C", "twice: leave"),

@@ -138,11 +138,16 @@ def _clock_short(reading: Reading) -> list[Run]:
 
 
 def _utilization(reading: Reading) -> list[Run]:
-    return [(whole(reading.sample.utilization_percent, "%"), Role.PLAIN)]
+    return [(_mig_or(reading, whole(reading.sample.utilization_percent, "%")), Role.PLAIN)]
 
 
 def _utilization_short(reading: Reading) -> list[Run]:
-    return [(whole(reading.sample.utilization_percent), Role.PLAIN)]
+    return [(_mig_or(reading, whole(reading.sample.utilization_percent)), Role.PLAIN)]
+
+
+def _mig_or(reading: Reading, busy: str) -> str:
+    """A card that is split into parts does not tell how busy it is."""
+    return "n/a" if reading.track.info.mig_uuids else busy
 
 
 def _memory(reading: Reading) -> list[Run]:

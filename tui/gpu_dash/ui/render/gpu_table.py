@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from gpu_dash.agent.store import GpuTrack
+from gpu_dash.agent.store import GpuTrack, Store
 from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
+from gpu_dash.ui.render.card_details import strangers_on
 from gpu_dash.ui.render.format import ago, duration
 from gpu_dash.ui.render.gpu_columns import WORD_MIN, Column, Reading, columns_for
 from gpu_dash.ui.render.layout import CARD_GAP
@@ -96,10 +97,26 @@ def throttle_word(view: View, reading: Reading, room: int) -> list[Run]:
         return [(word, Role.WARN), *_if_fits(" power limit costs clock", room - len(word))]
     if throttle is not None or _CAP_REASON in reading.sample.throttle_reasons:
         return [("cap", Role.PLAIN), *_if_fits(" at its power limit", room - 3)]
-    visible = view.store.server.visible_gpus
-    if visible is not None and reading.track.info.gpu not in visible:
-        return [("unused", Role.DIM), *_if_fits(" by the server", room - 6)]
-    return []
+    return _users(view, reading.track.info.gpu, room)
+
+
+def _users(view: View, gpu: int, room: int) -> list[Run]:
+    """Who works on a card that is calm: workers of the server, or somebody else."""
+    store = view.store
+    strangers = strangers_on(store, gpu)
+    others = ", ".join(dict.fromkeys(f"{each.name} ({each.pid})" for each in strangers))
+    workers = " ".join(store.server.workers_on(gpu))
+    if workers and len(workers) <= room:
+        shared = f" shared with {others}"
+        runs: list[Run] = [(workers, Role.DIM)]
+        if strangers:
+            runs += [(shared, Role.WARN)] if len(workers + shared) <= room else [("+", Role.WARN)]
+        return runs
+    visible = store.server.visible_gpus
+    if visible is None or gpu in visible:
+        return []
+    by = f": {others}" if strangers else " by the server"
+    return [("unused", Role.DIM), *_if_fits(by, room - 6)]
 
 
 def _if_fits(text: str, room: int) -> list[Run]:
@@ -126,10 +143,19 @@ def _with_source(view: View, heading: Row, width: int) -> Row:
     cards = f"{len(store.gpus)} × {names.pop()}" if len(names) == 1 else f"{len(store.gpus)} cards"
     if store.gpu_state in (GpuSourceState.LIVE, GpuSourceState.STARTING):
         source = f"  {cards} · {store.gpu_source}"
-        fits = heading.width + len(source) <= width
-        return heading.right([(source, Role.DIM)], width) if fits else heading.fit(width)
+        for words in (f"{source}{_heard(store)}", source):
+            if heading.width + len(words) <= width:
+                return heading.right([(words, Role.DIM)], width)
+        return heading.fit(width)
     state = f" {store.gpu_state.upper()} {duration(view.now - store.gpu_state_at)} "
     return heading.right([(state, Role.SHOUT), (f" {store.gpu_detail}", Role.WARN)], width)
+
+
+def _heard(store: Store) -> str:
+    """Where the cards' faults are heard; simulated ones have none."""
+    if store.gpu_state is not GpuSourceState.LIVE or store.gpu_source == "sim":
+        return ""
+    return f" · XIDs: {' '.join(store.gpu_event_sources) or 'not heard'}"
 
 
 def _nothing_to_show(view: View, width: int, height: int) -> list[Row]:
