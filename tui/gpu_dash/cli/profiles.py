@@ -14,13 +14,16 @@ from gpu_dash.cli.options import print_json
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
-from gpu_dash.server.command_line import flag_arguments, launch_flags
+from gpu_dash.server.command_line import command_words, flag_arguments
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
+from gpu_dash.server.flags.correct import correct_profile, release_of
 from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
 from gpu_dash.server.flags.installed import ask_installed
 from gpu_dash.server.paste.profile_text import profile_text
 from gpu_dash.server.paste.text import ImportedLaunch, import_text
+from gpu_dash.server.profile_edit import keep_corrected
 from gpu_dash.server.profile_file import (
+    find_profile,
     load_profile,
     package_profiles_folder,
     profile_files,
@@ -75,14 +78,16 @@ def show_profile(name: str) -> None:
 @click.argument("name")
 @click.option("--vllm-version", metavar="X.Y", help="Compare with this one, not the profile's.")
 @click.option("--installed", is_flag=True, help="Ask the vllm that the profile would start.")
+@click.option("--write", is_flag=True, help="Put it right in your own file; its comments stay.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
-def check_profile(name: str, vllm_version: str | None, installed: bool, as_json: bool) -> int:
+def check_profile(
+    name: str, vllm_version: str | None, installed: bool, write: bool, as_json: bool
+) -> int:
     """Compare flags and environment with a vLLM version, and say what to write instead."""
     if installed and vllm_version is not None:
         raise UsageError("--installed and --vllm-version: give one of the two")
     profile = load_profile(name)
-    version = vllm_version or profile.vllm_version
-    release = NEWEST if version is None else parse_release(version)
+    release = release_of(profile) if vllm_version is None else parse_release(vllm_version)
     flags: frozenset[str] = frozenset()
     if installed and _starts_vllm(profile):
         found = ask_installed(profile.server.command[0], os.environ)
@@ -107,7 +112,18 @@ def check_profile(name: str, vllm_version: str | None, installed: bool, as_json:
             click.echo(f"{profile.name}: note: {strip_controls(warning)}")
         if not checked.corrections and _starts_vllm(profile):
             click.echo(f"{profile.name}: right for vLLM {show(release)}")
-    return 1 if checked.corrections else 0
+    if not checked.corrections:
+        return 0
+    right = correct_profile(profile, release)
+    if not write:
+        if not as_json and right.is_changed:
+            click.echo(f"corrected: {shlex.join(command_words(right.profile.server))}")
+            click.echo(f"gpu-dash profiles check {name} --write keeps that")
+        return 1
+    kept = keep_corrected(find_profile(name), right.profile)
+    if not as_json:
+        click.echo(f"written: {kept}")
+    return 1 if right.left else 0
 
 
 @command.command("new")
@@ -209,8 +225,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
     else:
-        words = [*server.command, *([server.image] if server.image else []), server.model]
-        facts.append(("starts", shlex.join([*words, *flag_arguments(launch_flags(server))])))
+        facts.append(("starts", shlex.join(command_words(server))))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]
     ramp = ", ".join(map(str, load.ramp))
     length = f"{load.requests} requests" if load.requests else load.step

@@ -87,6 +87,12 @@ def launch_flags(server: ServerProfile) -> dict[str, FlagValue]:
     return flags
 
 
+def command_words(server: ServerProfile) -> list[str]:
+    """What a profile starts, as one would type it: without host and port."""
+    image = [server.image] if server.image else []
+    return [*server.command, *image, server.model, *flag_arguments(launch_flags(server))]
+
+
 def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:
     """Flags as arguments: ``{"a": True, "b": False, "c": [1, 2]}`` → ``--a --no-b --c 1 2``."""
     arguments = []

@@ -12,6 +12,7 @@ import tomli_w
 
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
+from gpu_dash.server.profile_file import own_copy_of
 
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.-]+)\s*=""")
@@ -47,6 +48,28 @@ def with_corrections(text: str, corrected: Profile) -> str:
             "edit the file by hand"
         )
     return text
+
+
+def keep_corrected(path: Path, corrected: Profile) -> Path:
+    """Write the corrections of a profile into the user's file of it.
+
+    Args:
+        path: the file that the profile was read from.
+        corrected: that profile, put right.
+
+    Returns:
+        the file that holds them now.
+
+    Raises:
+        UsageError: it cannot be read, changed safely, or written.
+    """
+    kept = own_copy_of(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    write_profile(kept, with_corrections(text, corrected))
+    return kept
 
 
 def write_profile(path: Path, text: str) -> None:

@@ -65,10 +65,19 @@ def load_profile(name_or_path: str) -> Profile:
         UsageError: there is none, it is not TOML, a field is unknown or wrong, or somebody else
             may write the file.
     """
+    return read_profile(find_profile(name_or_path))
+
+
+def find_profile(name_or_path: str) -> Path:
+    """The file of a profile: the package's, or one that the user owns and nobody else may write.
+
+    Raises:
+        UsageError: there is none, or somebody else may write it.
+    """
     if "/" in name_or_path or name_or_path.endswith(".toml"):
         path = Path(name_or_path).expanduser()
         _check_owner(path)
-        return read_profile(path)
+        return path
     files = {path.stem: path for path in profile_files()}
     if name_or_path not in files:
         close = difflib.get_close_matches(name_or_path, files, n=1)
@@ -77,7 +86,14 @@ def load_profile(name_or_path: str) -> Profile:
     path = files[name_or_path]
     if path.parent != package_profiles_folder():
         _check_owner(path)
-    return read_profile(path)
+    return path
+
+
+def own_copy_of(path: Path) -> Path:
+    """Where a changed profile is kept: in its own file, or in the user's folder, where it hides
+    the package's of that name."""
+    is_packaged = path.parent == package_profiles_folder()
+    return user_profiles_folder() / path.name if is_packaged else path
 
 
 def load_packaged_profile(name: str) -> Profile:

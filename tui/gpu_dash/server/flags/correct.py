@@ -61,6 +61,12 @@ class CorrectedProfile:
         return len(self.left) < len(self.checked.corrections)
 
 
+def release_of(profile: Profile) -> Release:
+    """The release that a profile is written for; the newest one known if it names none."""
+    version = profile.vllm_version
+    return history.NEWEST if version is None else history.parse_release(version)
+
+
 def correct_profile(profile: Profile, release: Release) -> CorrectedProfile:
     """Put right what a release would refuse or not heed."""
     server = profile.server
