@@ -19,12 +19,12 @@ from gpu_dash.analysis.memory.plan import (
 from gpu_dash.analysis.memory.shape import ModelShape, read_shape
 from gpu_dash.analysis.memory.weights import Split, parameters
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.memory import checkpoint_bytes
 from gpu_dash.model.errors import UsageError
 from gpu_dash.server.flags.history import NEWEST, parse_release
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B?)?", re.IGNORECASE)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
-_INDEX = "model.safetensors.index.json"
 
 
 class Size(click.ParamType[int]):
@@ -98,7 +98,7 @@ def _request(options: dict[str, Any], path: Path) -> PlanRequest:
         block_size=options["block_size"],
         batched_tokens=options["max_num_batched_tokens"],
         kv_bytes=options["kv_cache_memory"],
-        checkpoint_bytes=_checkpoint_bytes(path),
+        checkpoint_bytes=checkpoint_bytes(path),
         eager=options["enforce_eager"],
     )
 
@@ -113,16 +113,6 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{path}: it holds no object; name a model's config.json")
     return value
-
-
-def _checkpoint_bytes(config: Path) -> int | None:
-    """The size of the weights as the index beside the config gives it."""
-    index = config.with_name(_INDEX)
-    if not index.exists():
-        return None
-    metadata = _read_object(index).get("metadata")
-    size = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return size if isinstance(size, int) and size > 0 else None
 
 
 def _as_json(plan: MemoryPlan) -> dict[str, Any]:

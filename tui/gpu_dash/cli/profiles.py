@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
@@ -89,7 +90,7 @@ def check_profile(
     profile = load_profile(name)
     release = release_of(profile) if vllm_version is None else parse_release(vllm_version)
     flags: frozenset[str] = frozenset()
-    if installed and _starts_vllm(profile):
+    if installed and starts_vllm(profile):
         found = ask_installed(profile.server.command[0], os.environ)
         release, flags = found.release, found.flags
     checked = _checked(profile, release, flags)
@@ -110,7 +111,7 @@ def check_profile(
             click.echo(f"{profile.name}: {strip_controls(one.detail)}")
         for warning in checked.warnings:
             click.echo(f"{profile.name}: note: {strip_controls(warning)}")
-        if not checked.corrections and _starts_vllm(profile):
+        if not checked.corrections and starts_vllm(profile):
             click.echo(f"{profile.name}: right for vLLM {show(release)}")
     if not checked.corrections:
         return 0
@@ -206,14 +207,10 @@ def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> C
     if profile.target is not None:
         return CheckedLaunch((), ("an endpoint is not launched, so there are no flags to check",))
     server = profile.server
-    if not _starts_vllm(profile):
+    if not starts_vllm(profile):
         return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
     variables = tuple(server.env)
     return check_launch(dict(server.flags), variables, release, installed=installed)
-
-
-def _starts_vllm(profile: Profile) -> bool:
-    return profile.target is None and profile.server.command[0] != "{python}"
 
 
 def _facts(profile: Profile) -> list[tuple[str, str]]:

@@ -118,6 +118,9 @@ class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """``auto``, ``nvml``, ``amd``, ``sim`` or ``none``."""
     simulated_cards: int = 4
     """``sim``: how many idle cards there are while no simulated server runs; 1 to 16."""
+    power_budget_watts: float | None = None
+    """What the supply and the cooling of this host give all cards together; ``doctor`` compares it
+    with what they may draw at full load."""
 
 
 NO_SERVER = ServerProfile(model="")

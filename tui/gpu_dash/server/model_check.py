@@ -55,7 +55,7 @@ def check_model(profile: Profile, environment: Mapping[str, str], folder: str) -
             f"{where}: `tensor-parallel-size`: {tensor_parallel} does not divide the model's "
             f"{heads} attention heads; write one of {sizes}"
         )
-    asked, longest = _tokens(flags.get("max-model-len")), longest_sequence(config)
+    asked, longest = tokens_of(flags.get("max-model-len")), longest_sequence(config)
     allowed = merged.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") in ("1", "true", "True")
     if asked is not None and longest is not None and asked > longest and not allowed:
         raise PreflightError(
@@ -75,7 +75,7 @@ def parallel_size(flags: Mapping[str, FlagValue], *names: str) -> int:
 
 def read_config(model: str, environment: Mapping[str, str], folder: str) -> dict[str, Any] | None:
     """The language part of a model's ``config.json``; ``None`` if it is not on this host."""
-    path = _config_path(model, environment, folder)
+    path = find_config(model, environment, folder)
     if path is None:
         return None
     try:
@@ -108,7 +108,8 @@ def longest_sequence(config: Mapping[str, Any]) -> int | None:
     return int(longest)
 
 
-def _config_path(model: str, environment: Mapping[str, str], folder: str) -> Path | None:
+def find_config(model: str, environment: Mapping[str, str], folder: str) -> Path | None:
+    """A model's ``config.json``: in its folder, or in the cache of the hub."""
     local = Path(folder, model).expanduser() / "config.json"
     if local.is_file():
         return local
@@ -124,7 +125,7 @@ def _config_path(model: str, environment: Mapping[str, str], folder: str) -> Pat
     return found[-1] if found else None
 
 
-def _tokens(value: FlagValue | None) -> int | None:
+def tokens_of(value: FlagValue | None) -> int | None:
     """``4096``, ``"32k"`` → tokens; ``None`` for nothing and for ``auto``."""
     found = _NUMBER.fullmatch(str(value).strip())
     return None if found is None else int(float(found[1]) * _SUFFIXES.get(found[2], 1))

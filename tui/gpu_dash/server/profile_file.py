@@ -191,6 +191,8 @@ def check_profile(profile: Profile, where: str) -> None:
             fail(field, number, "is not a number of tokens")
     if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:
         fail("gpu.simulated_cards", profile.gpu.simulated_cards, "is not 1 to 16")
+    if (budget := profile.gpu.power_budget_watts) is not None and not 0 < budget < MOST:
+        fail("gpu.power_budget_watts", budget, "is no number of watts")
     if profile.gpu.source not in GPU_SOURCES:
         fail("gpu.source", profile.gpu.source, f"is none of {', '.join(GPU_SOURCES)}")
 
