@@ -9,6 +9,7 @@ import click
 from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
+from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import api_key_from, existing_log
 from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.cli.targets import begin_profile
@@ -55,7 +56,7 @@ def command(
     check_terminal()
     home = AgentHome.named(MAIN)
     asyncio.run(_prepare(home, begin))
-    return show_agent(home, launch=begin)
+    return show_agent(home, launch=begin, desk=HostDesk())
 
 
 async def _prepare(home: AgentHome, begin: Launch | Watch | None) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from gpu_dash.analysis.memory.plan import (
-    GIB,
     MemoryPlan,
     PlanRequest,
     default_utilization,
     plan_memory,
 )
 from gpu_dash.analysis.memory.shape import ModelShape, read_shape
-from gpu_dash.analysis.memory.weights import Split, parameters
+from gpu_dash.analysis.memory.weights import Split
+from gpu_dash.analysis.memory.words import plan_facts, plan_headline
 from gpu_dash.cli.options import print_json
 from gpu_dash.doctor.memory import checkpoint_bytes
 from gpu_dash.model.errors import UsageError
@@ -133,24 +133,7 @@ def _as_json(plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _in_words(shape: ModelShape, request: PlanRequest, plan: MemoryPlan) -> str:
-    split, cache = request.split, plan.cache
-    billions = parameters(shape) / 1e9
-    lines = [
-        f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on "
-        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} "
-        f"PP {split.pipeline} DP {split.data}, utilisation {request.utilization:.2f}",
-        f"  weights          {plan.weights_bytes_per_gpu / GIB:8.2f} GiB on each GPU",
-        f"  activations etc. {plan.activation_bytes_per_gpu / GIB:8.2f} GiB, estimated",
-        f"  KV cache         {plan.kv_bytes_per_gpu / GIB:8.2f} GiB, "
-        f"{cache.bytes_per_token:,} bytes a token on each GPU",
-        f"  KV tokens        {cache.tokens:,}, {cache.max_concurrency:.2f}x requests of "
-        f"{plan.max_model_len:,} tokens",
-        f"  longest context  {plan.longest_model_len:,} tokens",
-        f"  possible TP      {', '.join(map(str, plan.tensor_parallel_sizes))}",
-    ]
-    if request.concurrency is not None:
-        lines.append(
-            f"  peak             {plan.peak_bytes_per_gpu / GIB:8.2f} GiB at "
-            f"{request.concurrency} requests of full length"
-        )
+    verdict = "fits" if plan.fits else "DOES NOT FIT"
+    lines = [f"{verdict}: {plan_headline(shape, request)}"]
+    lines += [f"  {label.ljust(16)} {text}" for label, text in plan_facts(request, plan)]
     return "\n".join([*lines, *(f"  {reason}" for reason in plan.reasons)])

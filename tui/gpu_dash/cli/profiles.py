@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
+from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import print_json
 from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
-from gpu_dash.server.command_line import command_words, flag_arguments
+from gpu_dash.server.command_line import command_line, flag_arguments
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
 from gpu_dash.server.flags.correct import correct_profile, release_of
 from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
@@ -26,9 +27,6 @@ from gpu_dash.server.profile_edit import keep_corrected
 from gpu_dash.server.profile_file import (
     find_profile,
     load_profile,
-    package_profiles_folder,
-    profile_files,
-    read_profile,
     user_profiles_folder,
 )
 
@@ -44,24 +42,26 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A list of objects.")
 def list_profiles(as_json: bool) -> None:
     """Every profile there is; the user's own hides the package's of that name."""
-    rows = []
-    for path in profile_files():
-        try:
-            profile = read_profile(path)
-            description, problem = profile.description, None
-        except UsageError as error:
-            description, problem = "", str(error)
-        own = path.parent != package_profiles_folder()
-        rows.append({"name": path.stem, "description": description, "own": own, "problem": problem})
+    choices = HostDesk().choices()
     if as_json:
-        print_json(rows)
+        print_json(
+            [
+                {
+                    "name": one.name,
+                    "description": one.description,
+                    "own": one.own,
+                    "problem": one.problem or None,
+                }
+                for one in choices
+            ]
+        )
         return
-    width = max((len(str(row["name"])) for row in rows), default=0)
-    for row in rows:
-        mark = "*" if row["own"] else " "
-        text = row["description"] if row["problem"] is None else f"BROKEN: {row['problem']}"
-        click.echo(f"{mark} {str(row['name']).ljust(width)}  {strip_controls(str(text))}")
-    if any(row["own"] for row in rows):
+    width = max((len(one.name) for one in choices), default=0)
+    for one in choices:
+        mark = "*" if one.own else " "
+        text = f"BROKEN: {one.problem}" if one.problem else one.description
+        click.echo(f"{mark} {one.name.ljust(width)}  {strip_controls(text)}")
+    if any(one.own for one in choices):
         click.echo(f"* in {user_profiles_folder()}")
 
 
@@ -118,7 +118,7 @@ def check_profile(
     right = correct_profile(profile, release)
     if not write:
         if not as_json and right.is_changed:
-            click.echo(f"corrected: {shlex.join(command_words(right.profile.server))}")
+            click.echo(f"corrected: {command_line(right.profile.server)}")
             click.echo(f"gpu-dash profiles check {name} --write keeps that")
         return 1
     kept = keep_corrected(find_profile(name), right.profile)
@@ -222,7 +222,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
     else:
-        facts.append(("starts", shlex.join(command_words(server))))
+        facts.append(("starts", command_line(server)))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]
     ramp = ", ".join(map(str, load.ramp))
     length = f"{load.requests} requests" if load.requests else load.step

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 from gpu_dash.cli.options import api_key_from, client_environment
+from gpu_dash.doctor.profile import release_to_check
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.profile import Profile, TargetProfile
-from gpu_dash.server.flags.correct import correct_profile, release_of
+from gpu_dash.server.flags.correct import correct_profile
 
 
 def begin_profile(
@@ -38,7 +39,7 @@ def begin_profile(
     """
     if profile.target is None:
         if corrected:
-            profile = correct_profile(profile, release_of(profile)).profile
+            profile = correct_profile(profile, release_to_check(profile, os.environ)).profile
         return Launch(
             profile=profile,
             environment=client_environment(),

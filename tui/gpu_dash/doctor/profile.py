@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from gpu_dash.model.errors import GpuSourceError, PreflightError, UsageError
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.model.profile import Profile, TargetProfile
 from gpu_dash.model.server import HandleKind
-from gpu_dash.server.command_line import command_words, parallel_size
+from gpu_dash.server.command_line import command_line, parallel_size
 from gpu_dash.server.flags.correct import CorrectedProfile, correct_profile, release_of
 from gpu_dash.server.flags.history import Release, show
 from gpu_dash.server.flags.installed import release_on_disk
@@ -34,7 +33,7 @@ class Prospect:
     """Of vLLM, against which the flags were checked; empty where there is no vLLM to start."""
     corrected: CorrectedProfile | None = None
     refused: str = ""
-    """Why the pre-flight would refuse it."""
+    """Why the pre-flight would refuse it, even with its flags corrected."""
     planned: PlannedProfile | None = None
     no_plan: str = ""
     """Why there is no plan."""
@@ -59,16 +58,12 @@ def look_ahead(
     if profile.target is not None:
         url, model = endpoint_of(profile.target, environment)
         return Prospect(profile=profile, starts=f"{url}, model {model or 'asked from the server'}")
-    starts = shlex.join(command_words(profile.server))
-    refused = ""
-    try:
-        check_launch(profile, environment, folder)
-    except PreflightError as error:
-        refused = str(error)
+    starts = command_line(profile.server)
     if not starts_vllm(profile):
-        no_plan = "it starts no vLLM"
+        refused, no_plan = _refusal(profile, environment, folder), "it starts no vLLM"
         return Prospect(profile=profile, starts=starts, refused=refused, no_plan=no_plan)
     release = release_to_check(profile, environment)
+    corrected = correct_profile(profile, release)
     planned, no_plan = None, ""
     try:
         planned = plan_profile(profile, environment, folder, cards, release)
@@ -78,11 +73,19 @@ def look_ahead(
         profile=profile,
         starts=starts,
         release=show(release),
-        corrected=correct_profile(profile, release),
-        refused=refused,
+        corrected=corrected,
+        refused=_refusal(corrected.profile, environment, folder),
         planned=planned,
         no_plan=no_plan,
     )
+
+
+def _refusal(profile: Profile, environment: Mapping[str, str], folder: str) -> str:
+    try:
+        check_launch(profile, environment, folder)
+    except PreflightError as error:
+        return str(error)
+    return ""
 
 
 def examine_profile(

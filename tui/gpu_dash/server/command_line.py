@@ -87,10 +87,12 @@ def launch_flags(server: ServerProfile) -> dict[str, FlagValue]:
     return flags
 
 
-def command_words(server: ServerProfile) -> list[str]:
+def command_line(server: ServerProfile) -> str:
     """What a profile starts, as one would type it: without host and port."""
     image = [server.image] if server.image else []
-    return [*server.command, *image, server.model, *flag_arguments(launch_flags(server))]
+    return shlex.join(
+        [*server.command, *image, server.model, *flag_arguments(launch_flags(server))]
+    )
 
 
 def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shlex
 import shutil
 import socket
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 from gpu_dash.model.errors import PreflightError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.server import HandleKind
-from gpu_dash.server.command_line import command_words
+from gpu_dash.server.command_line import command_line
 from gpu_dash.server.flags.check import CheckedLaunch, Correction, Why
 from gpu_dash.server.flags.correct import correct_profile
 from gpu_dash.server.flags.history import parse_release, show
@@ -88,7 +87,7 @@ def _check_flags(profile: Profile, environment: Mapping[str, str], where: str) -
     details = "; ".join(one.detail for one in refused)
     offer = "write them right in the profile"
     if not right.left:
-        line = shlex.join(command_words(right.profile.server))
+        line = command_line(right.profile.server)
         offer = (
             f"corrected: {line} (--corrected starts that, "
             f"gpu-dash profiles check {profile.name} --write keeps it)"

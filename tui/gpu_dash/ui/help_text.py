@@ -21,6 +21,7 @@ _COMMANDS: tuple[Section, ...] = (
         "Server",
         (
             ("l", "launch the profile, when no server runs"),
+            ("p", "profiles: flags, memory plan, doctor's checks, launch"),
             ("s", "stop the server; asks first"),
             ("c", "take the controls from another terminal"),
         ),
