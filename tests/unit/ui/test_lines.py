@@ -7,6 +7,7 @@ import pytest
 from gpu_dash.model import events as ev
 from gpu_dash.model.gpu import ThrottleKind
 from gpu_dash.model.load import (
+    ExpectedBand,
     LoadMode,
     LoadPlan,
     LoadState,
@@ -400,3 +401,60 @@ def test_the_play_bar(play: PlayState, words: str) -> None:
 
     assert row.text.startswith(words)
     assert row.width == 80
+
+
+BANDED = LoadPlan(
+    ramp=(8, 32),
+    expected=ExpectedBand(concurrency=32, output_tokens_per_s=(900.0, 1100.0), ttft="500ms"),
+)
+
+
+def ended_step(concurrency: int, rate: float) -> ev.StepEnded:
+    result = StepResult(
+        step=1, concurrency=concurrency, time_s=0.0, duration_s=20.0, elapsed_s=21.0,
+        output_tokens_per_s=rate, ttft_p50_s=0.3,
+    )  # fmt: skip
+    return ev.StepEnded(at=30.0, result=result)
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        (
+            [ev.LoadChanged(at=1.0, state=LoadState.RUNNING, concurrency=32, plan=BANDED)],
+            "(expected 900–1,100 tok/s)",
+        ),
+        (
+            [ev.LoadChanged(at=1.0, state=LoadState.IDLE, plan=BANDED)],
+            "(expected 900–1,100 tok/s at 32)",
+        ),
+        (
+            [ended_step(32, 850.0), ev.LoadChanged(at=31.0, state=LoadState.IDLE, plan=BANDED)],
+            "(below the expected 900–1,100 tok/s, TTFT within 500ms at 32)",
+        ),
+    ],
+)
+def test_the_expected_band_stands_beside_what_the_load_brings(
+    events: list[ev.Event], words: str
+) -> None:
+    rows = load_rows(view_of(*events), 160, 2)
+
+    assert words in rows[1].text
+
+
+def test_a_band_of_another_concurrency_is_not_shown_while_the_load_runs() -> None:
+    running = ev.LoadChanged(at=1.0, state=LoadState.RUNNING, concurrency=8, plan=BANDED)
+
+    assert "expected" not in load_rows(view_of(running), 160, 2)[1].text
+
+
+def test_the_steps_table_says_which_step_keeps_the_band() -> None:
+    view = view_of(
+        ev.LoadChanged(at=1.0, state=LoadState.RUNNING, concurrency=32, plan=BANDED),
+        ended_step(8, 300.0),
+        ended_step(32, 950.0),
+        ended_step(32, 850.0),
+    )
+
+    signs = [row.text[0] for row in steps_rows(view, 54, 4)[1:]]
+    assert signs == [" ", "✓", "▼"]

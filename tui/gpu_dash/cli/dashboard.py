@@ -9,6 +9,7 @@ import click
 from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
+from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import api_key_from, existing_log
 from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.cli.targets import begin_profile
@@ -26,6 +27,7 @@ _RUNNING = ("starting", "ready", "unreachable", "stopping")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
 @click.option("--log", type=click.Path(), help="With --base-url: the server's log, to be marked.")
 @click.option("--label", default="", help="A word for this session in the list of sessions.")
+@click.option("--corrected", is_flag=True, help="Launch with the flags as this vLLM takes them.")
 @click.option("--force", is_flag=True, help="Launch although the pre-flight says no.")
 def command(
     profile: str | None,
@@ -34,6 +36,7 @@ def command(
     api_key_env: str | None,
     log: str | None,
     label: str,
+    corrected: bool,
     force: bool,
 ) -> int:
     """Launch PROFILE and watch it; without one, come back to what runs."""
@@ -41,7 +44,7 @@ def command(
         raise UsageError("give a PROFILE or --base-url URL, one of the two")
     begin: Launch | Watch | None = None
     if profile is not None:
-        begin = begin_profile(load_profile(profile), label=label, force=force)
+        begin = begin_profile(load_profile(profile), label=label, force=force, corrected=corrected)
     elif base_url is not None:
         begin = Watch(
             base_url=base_url,
@@ -53,7 +56,7 @@ def command(
     check_terminal()
     home = AgentHome.named(MAIN)
     asyncio.run(_prepare(home, begin))
-    return show_agent(home, launch=begin)
+    return show_agent(home, launch=begin, desk=HostDesk())
 
 
 async def _prepare(home: AgentHome, begin: Launch | Watch | None) -> None:

@@ -10,15 +10,11 @@ import click
 import msgspec
 
 from gpu_dash.cli.options import print_json
-from gpu_dash.doctor.check import Check, any_failed, fail, ok, warn
+from gpu_dash.doctor.check import Check, any_failed
 from gpu_dash.doctor.examine import examine_endpoint
 from gpu_dash.doctor.host import examine_host
-from gpu_dash.model.errors import PreflightError, UsageError
-from gpu_dash.model.profile import Profile
-from gpu_dash.server.command_line import parallel_of
-from gpu_dash.server.flags.check import check_launch
-from gpu_dash.server.flags.history import NEWEST, parse_release, show
-from gpu_dash.server.preflight import check_launch as check_preflight
+from gpu_dash.doctor.profile import examine_profile
+from gpu_dash.model.errors import UsageError
 from gpu_dash.server.profile_file import load_profile
 
 _SIGNS = {"ok": "ok  ", "warn": "WARN", "fail": "FAIL"}
@@ -57,49 +53,12 @@ def _checks(
     name: str | None, base_url: str | None, model: str | None, key_variable: str | None
 ) -> Iterator[Check]:
     if base_url is not None:
-        yield from _endpoint(base_url, model, key_variable)
-        return
-    if name is None:
-        yield from examine_host()
-        return
-    profile = load_profile(name)
-    target = profile.target
-    if target is None:
-        yield from _launch(profile)
-        yield from examine_host(profile.gpu.source, _gpus_needed(profile))
-        return
-    url = os.environ.get(target.base_url_env or "") or target.base_url
-    wanted = os.environ.get(target.model_env or "") or target.model
-    yield from _endpoint(url, wanted, target.api_key_env)
-
-
-def _endpoint(url: str, model: str | None, key_variable: str | None) -> Iterator[Check]:
-    key = None if key_variable is None else os.environ.get(key_variable)
-    yield from examine_endpoint(url, model, key_variable, key)
-
-
-def _launch(profile: Profile) -> Iterator[Check]:
-    """What is known of a launch before it."""
-    try:
-        check_preflight(profile, os.environ, os.getcwd())
-    except PreflightError as error:
-        yield fail("launch", str(error), "see the message; --force launches all the same")
+        key = None if key_variable is None else os.environ.get(key_variable)
+        yield from examine_endpoint(base_url, model, key_variable, key)
+    elif name is not None:
+        yield from examine_profile(load_profile(name), os.environ, os.getcwd())
     else:
-        yield ok("launch", "program, model path and port are as they should be")
-    if profile.server.command[0] == "{python}":
-        return
-    release = NEWEST if profile.vllm_version is None else parse_release(profile.vllm_version)
-    checked = check_launch(dict(profile.server.flags), tuple(profile.server.env), release)
-    for one in checked.corrections:
-        yield fail("flags", one.detail, f"gpu-dash profiles check {profile.name}")
-    for warning in checked.warnings:
-        yield warn("flags", warning, "make sure that the server is that fork")
-    if not checked.corrections:
-        yield ok("flags", f"vLLM {show(release)} knows every flag and variable")
-
-
-def _gpus_needed(profile: Profile) -> int:
-    return 1 if profile.gpu.source in ("sim", "none") else parallel_of(profile).world
+        yield from examine_host()
 
 
 def _show(check: Check) -> None:

@@ -10,21 +10,21 @@ from typing import Any
 import click
 
 from gpu_dash.analysis.memory.plan import (
-    GIB,
     MemoryPlan,
     PlanRequest,
     default_utilization,
     plan_memory,
 )
 from gpu_dash.analysis.memory.shape import ModelShape, read_shape
-from gpu_dash.analysis.memory.weights import Split, parameters
+from gpu_dash.analysis.memory.weights import Split
+from gpu_dash.analysis.memory.words import plan_facts, plan_headline
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.memory import checkpoint_bytes
 from gpu_dash.model.errors import UsageError
 from gpu_dash.server.flags.history import NEWEST, parse_release
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B?)?", re.IGNORECASE)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
-_INDEX = "model.safetensors.index.json"
 
 
 class Size(click.ParamType[int]):
@@ -98,7 +98,7 @@ def _request(options: dict[str, Any], path: Path) -> PlanRequest:
         block_size=options["block_size"],
         batched_tokens=options["max_num_batched_tokens"],
         kv_bytes=options["kv_cache_memory"],
-        checkpoint_bytes=_checkpoint_bytes(path),
+        checkpoint_bytes=checkpoint_bytes(path),
         eager=options["enforce_eager"],
     )
 
@@ -113,16 +113,6 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{path}: it holds no object; name a model's config.json")
     return value
-
-
-def _checkpoint_bytes(config: Path) -> int | None:
-    """The size of the weights as the index beside the config gives it."""
-    index = config.with_name(_INDEX)
-    if not index.exists():
-        return None
-    metadata = _read_object(index).get("metadata")
-    size = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return size if isinstance(size, int) and size > 0 else None
 
 
 def _as_json(plan: MemoryPlan) -> dict[str, Any]:
@@ -143,24 +133,7 @@ def _as_json(plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _in_words(shape: ModelShape, request: PlanRequest, plan: MemoryPlan) -> str:
-    split, cache = request.split, plan.cache
-    billions = parameters(shape) / 1e9
-    lines = [
-        f"{'fits' if plan.fits else 'DOES NOT FIT'}: {billions:.1f}B parameters on "
-        f"{request.gpus} x {request.gpu_memory_bytes / GIB:.1f} GiB, TP {split.tensor} "
-        f"PP {split.pipeline} DP {split.data}, utilisation {request.utilization:.2f}",
-        f"  weights          {plan.weights_bytes_per_gpu / GIB:8.2f} GiB on each GPU",
-        f"  activations etc. {plan.activation_bytes_per_gpu / GIB:8.2f} GiB, estimated",
-        f"  KV cache         {plan.kv_bytes_per_gpu / GIB:8.2f} GiB, "
-        f"{cache.bytes_per_token:,} bytes a token on each GPU",
-        f"  KV tokens        {cache.tokens:,}, {cache.max_concurrency:.2f}x requests of "
-        f"{plan.max_model_len:,} tokens",
-        f"  longest context  {plan.longest_model_len:,} tokens",
-        f"  possible TP      {', '.join(map(str, plan.tensor_parallel_sizes))}",
-    ]
-    if request.concurrency is not None:
-        lines.append(
-            f"  peak             {plan.peak_bytes_per_gpu / GIB:8.2f} GiB at "
-            f"{request.concurrency} requests of full length"
-        )
+    verdict = "fits" if plan.fits else "DOES NOT FIT"
+    lines = [f"{verdict}: {plan_headline(shape, request)}"]
+    lines += [f"  {label.ljust(16)} {text}" for label, text in plan_facts(request, plan)]
     return "\n".join([*lines, *(f"  {reason}" for reason in plan.reasons)])

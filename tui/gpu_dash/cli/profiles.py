@@ -10,21 +10,23 @@ from pathlib import Path
 
 import click
 
+from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
-from gpu_dash.server.command_line import flag_arguments, launch_flags
+from gpu_dash.server.command_line import command_line, flag_arguments
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
+from gpu_dash.server.flags.correct import correct_profile, release_of
 from gpu_dash.server.flags.history import NEWEST, Release, parse_release, show
 from gpu_dash.server.flags.installed import ask_installed
 from gpu_dash.server.paste.profile_text import profile_text
 from gpu_dash.server.paste.text import ImportedLaunch, import_text
+from gpu_dash.server.profile_edit import keep_corrected
 from gpu_dash.server.profile_file import (
+    find_profile,
     load_profile,
-    package_profiles_folder,
-    profile_files,
-    read_profile,
     user_profiles_folder,
 )
 
@@ -40,24 +42,26 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A list of objects.")
 def list_profiles(as_json: bool) -> None:
     """Every profile there is; the user's own hides the package's of that name."""
-    rows = []
-    for path in profile_files():
-        try:
-            profile = read_profile(path)
-            description, problem = profile.description, None
-        except UsageError as error:
-            description, problem = "", str(error)
-        own = path.parent != package_profiles_folder()
-        rows.append({"name": path.stem, "description": description, "own": own, "problem": problem})
+    choices = HostDesk().choices()
     if as_json:
-        print_json(rows)
+        print_json(
+            [
+                {
+                    "name": one.name,
+                    "description": one.description,
+                    "own": one.own,
+                    "problem": one.problem or None,
+                }
+                for one in choices
+            ]
+        )
         return
-    width = max((len(str(row["name"])) for row in rows), default=0)
-    for row in rows:
-        mark = "*" if row["own"] else " "
-        text = row["description"] if row["problem"] is None else f"BROKEN: {row['problem']}"
-        click.echo(f"{mark} {str(row['name']).ljust(width)}  {strip_controls(str(text))}")
-    if any(row["own"] for row in rows):
+    width = max((len(one.name) for one in choices), default=0)
+    for one in choices:
+        mark = "*" if one.own else " "
+        text = f"BROKEN: {one.problem}" if one.problem else one.description
+        click.echo(f"{mark} {one.name.ljust(width)}  {strip_controls(text)}")
+    if any(one.own for one in choices):
         click.echo(f"* in {user_profiles_folder()}")
 
 
@@ -75,16 +79,18 @@ def show_profile(name: str) -> None:
 @click.argument("name")
 @click.option("--vllm-version", metavar="X.Y", help="Compare with this one, not the profile's.")
 @click.option("--installed", is_flag=True, help="Ask the vllm that the profile would start.")
+@click.option("--write", is_flag=True, help="Put it right in your own file; its comments stay.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
-def check_profile(name: str, vllm_version: str | None, installed: bool, as_json: bool) -> int:
+def check_profile(
+    name: str, vllm_version: str | None, installed: bool, write: bool, as_json: bool
+) -> int:
     """Compare flags and environment with a vLLM version, and say what to write instead."""
     if installed and vllm_version is not None:
         raise UsageError("--installed and --vllm-version: give one of the two")
     profile = load_profile(name)
-    version = vllm_version or profile.vllm_version
-    release = NEWEST if version is None else parse_release(version)
+    release = release_of(profile) if vllm_version is None else parse_release(vllm_version)
     flags: frozenset[str] = frozenset()
-    if installed and _starts_vllm(profile):
+    if installed and starts_vllm(profile):
         found = ask_installed(profile.server.command[0], os.environ)
         release, flags = found.release, found.flags
     checked = _checked(profile, release, flags)
@@ -105,9 +111,20 @@ def check_profile(name: str, vllm_version: str | None, installed: bool, as_json:
             click.echo(f"{profile.name}: {strip_controls(one.detail)}")
         for warning in checked.warnings:
             click.echo(f"{profile.name}: note: {strip_controls(warning)}")
-        if not checked.corrections and _starts_vllm(profile):
+        if not checked.corrections and starts_vllm(profile):
             click.echo(f"{profile.name}: right for vLLM {show(release)}")
-    return 1 if checked.corrections else 0
+    if not checked.corrections:
+        return 0
+    right = correct_profile(profile, release)
+    if not write:
+        if not as_json and right.is_changed:
+            click.echo(f"corrected: {command_line(right.profile.server)}")
+            click.echo(f"gpu-dash profiles check {name} --write keeps that")
+        return 1
+    kept = keep_corrected(find_profile(name), right.profile)
+    if not as_json:
+        click.echo(f"written: {kept}")
+    return 1 if right.left else 0
 
 
 @command.command("new")
@@ -190,14 +207,10 @@ def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> C
     if profile.target is not None:
         return CheckedLaunch((), ("an endpoint is not launched, so there are no flags to check",))
     server = profile.server
-    if not _starts_vllm(profile):
+    if not starts_vllm(profile):
         return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
     variables = tuple(server.env)
     return check_launch(dict(server.flags), variables, release, installed=installed)
-
-
-def _starts_vllm(profile: Profile) -> bool:
-    return profile.target is None and profile.server.command[0] != "{python}"
 
 
 def _facts(profile: Profile) -> list[tuple[str, str]]:
@@ -209,8 +222,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
     else:
-        words = [*server.command, *([server.image] if server.image else []), server.model]
-        facts.append(("starts", shlex.join([*words, *flag_arguments(launch_flags(server))])))
+        facts.append(("starts", command_line(server)))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]
     ramp = ", ".join(map(str, load.ramp))
     length = f"{load.requests} requests" if load.requests else load.step

@@ -57,6 +57,7 @@ MOST = 10**9
 @click.option("--label", default="", help="A word for this run in the list of sessions.")
 @click.option("--out", type=click.Path(), help="Session folder: new or empty.")
 @click.option("--gpu", type=click.Choice(["auto", "nvml", "amd", "sim", "none"]))
+@click.option("--corrected", is_flag=True, help="Launch with the flags as this vLLM takes them.")
 @click.option("--force", is_flag=True, help="Launch although the pre-flight says no.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per step, then the verdict.")
 def command(**options: Any) -> int:
@@ -86,6 +87,7 @@ def _begin_command(options: dict[str, Any]) -> Launch | Watch:
             session_folder=out,
             gpu_source=options["gpu"],
             force=options["force"],
+            corrected=options["corrected"],
         )
     return Watch(
         base_url=options["base_url"],

@@ -13,6 +13,7 @@ import msgspec
 from gpu_dash.agent.agent import Agent
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.service import Service
+from gpu_dash.analysis.band import against_band
 from gpu_dash.analysis.verdict import Verdict
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.progress import Progress, load_words
@@ -25,7 +26,7 @@ from gpu_dash.model.events import (
     ServerChanged,
     StepEnded,
 )
-from gpu_dash.model.load import LoadMode, LoadState, Outcome, StepResult
+from gpu_dash.model.load import ExpectedBand, LoadMode, LoadState, Outcome, StepResult
 from gpu_dash.model.server import ServerState
 
 EXIT_DONE, EXIT_ANSWER_IS_NO, EXIT_NOT_RECORDED, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -52,6 +53,7 @@ class RunJob:
         self._ramp_began = False
         self._requests_ok = 0
         self._last_failure = ""
+        self._expected: ExpectedBand | None = None
 
     async def run(self) -> int:
         """Do the whole job; the exit code.
@@ -154,6 +156,8 @@ class RunJob:
                     self._load_ended.set()
                 elif status.state is ServerState.UNREACHABLE and self._ramp_began:
                     self._progress.say(status.detail)
+            case LoadChanged(plan=plan) if plan is not None and not self._ramp_began:
+                self._expected = plan.expected
             case LoadChanged(state=LoadState.IDLE, mode=LoadMode.NONE) if self._ramp_began:
                 self._load_ended.set()
             case RequestsEnded(requests=requests):
@@ -175,6 +179,9 @@ class RunJob:
             print_json(msgspec.to_builtins(result))
         else:
             click.echo(_step_line(result))
+            place = against_band(result, self._expected)
+            if place is not None:
+                click.echo(f"         {place.words}")
         sys.stdout.flush()
 
     def _tell_verdict(self, verdict: Verdict, knee: int | None, folder: str) -> None:

@@ -14,6 +14,7 @@ from gpu_dash.model.load import LoadState
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.model.text import strip_controls
 from gpu_dash.ui.feed import Feed
+from gpu_dash.ui.launch_desk import LaunchDesk
 from gpu_dash.ui.run import Left, LeftBy, run_dashboard
 
 EXIT_FAULT = 70
@@ -34,7 +35,13 @@ def check_terminal() -> None:
         )
 
 
-def show_agent(home: AgentHome, *, launch: Command | None = None, read_only: bool = False) -> int:
+def show_agent(
+    home: AgentHome,
+    *,
+    launch: Command | None = None,
+    desk: LaunchDesk | None = None,
+    read_only: bool = False,
+) -> int:
     """Watch an agent until the dashboard is left; the exit code."""
     from gpu_dash.ui.live_feed import LiveFeed
 
@@ -43,14 +50,20 @@ def show_agent(home: AgentHome, *, launch: Command | None = None, read_only: boo
 
     is_private = home.name != MAIN
     feed = LiveFeed(connect, read_only=read_only)
-    left = show(feed, launch=launch, ends_with_screen=is_private)
+    left = show(feed, launch=launch, desk=desk, ends_with_screen=is_private)
     click.echo(what_ended(left) if is_private else what_goes_on(left))
     return exit_code(left)
 
 
-def show(feed: Feed, *, launch: Command | None = None, ends_with_screen: bool = False) -> Left:
+def show(
+    feed: Feed,
+    *,
+    launch: Command | None = None,
+    desk: LaunchDesk | None = None,
+    ends_with_screen: bool = False,
+) -> Left:
     """Show a feed until the dashboard is left."""
-    return run_dashboard(feed, launch=launch, ends_with_screen=ends_with_screen)
+    return run_dashboard(feed, launch=launch, desk=desk, ends_with_screen=ends_with_screen)
 
 
 def exit_code(left: Left) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 
 from gpu_dash.cli.options import api_key_from, client_environment
+from gpu_dash.doctor.profile import release_to_check
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.profile import Profile, TargetProfile
+from gpu_dash.server.flags.correct import correct_profile
 
 
 def begin_profile(
@@ -19,13 +21,25 @@ def begin_profile(
     session_folder: str | None = None,
     gpu_source: str | None = None,
     force: bool = False,
+    corrected: bool = False,
 ) -> Launch | Watch:
     """The command that begins a profile.
+
+    Args:
+        profile: a checked profile.
+        plan: the ramp to offer; the profile's own if left out.
+        label: a word for the session.
+        session_folder: a new or empty folder.
+        gpu_source: in place of the profile's.
+        force: launch although the pre-flight says no.
+        corrected: with flags and variables as the vLLM that the profile names takes them.
 
     Raises:
         UsageError: a variable that the profile's target needs is not set.
     """
     if profile.target is None:
+        if corrected:
+            profile = correct_profile(profile, release_to_check(profile, os.environ)).profile
         return Launch(
             profile=profile,
             environment=client_environment(),

@@ -16,14 +16,12 @@ CONNECT_TIMEOUT_S = 5.0
 _PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy")
 
 
-def check_address(base_url: str, environment: Mapping[str, str] | None = None) -> list[Check]:
+def check_address(base_url: str, environment: Mapping[str, str] | None = None) -> Iterator[Check]:
     """The checks below HTTP, up to the first that fails."""
-    checks: list[Check] = []
     for check in _checks(base_url, os.environ if environment is None else environment):
-        checks.append(check)
+        yield check
         if check.status is CheckStatus.FAIL and check.check != "proxy":
             break
-    return checks
 
 
 def _checks(base_url: str, environment: Mapping[str, str]) -> Iterator[Check]:

@@ -26,15 +26,18 @@ _BUSY_BYTES = GIB
 _TOPOLOGY_TIMEOUT_S = 20.0
 
 
-def examine_host(source: str = "auto", gpus_needed: int = 1) -> Iterator[Check]:
+def examine_host(
+    source: str = "auto", gpus_needed: int = 1, power_budget_watts: float | None = None
+) -> Iterator[Check]:
     """Check this host.
 
     Args:
         source: of the readings, as in a profile.
         gpus_needed: by the profile that will be launched.
+        power_budget_watts: what this host gives all cards together, where that is known.
     """
     if source != "none":
-        yield from _check_cards(source, gpus_needed)
+        yield from _check_cards(source, gpus_needed, power_budget_watts)
     yield _check_shared_memory()
     yield _check_open_files()
     yield _check_orphans()
@@ -42,7 +45,7 @@ def examine_host(source: str = "auto", gpus_needed: int = 1) -> Iterator[Check]:
     yield _check_profilers()
 
 
-def _check_cards(source: str, needed: int) -> Iterator[Check]:
+def _check_cards(source: str, needed: int, budget_watts: float | None) -> Iterator[Check]:
     try:
         reading = read_once(source)
     except GpuSourceError as error:
@@ -55,7 +58,7 @@ def _check_cards(source: str, needed: int) -> Iterator[Check]:
         action = "lower the parallel sizes, or free the cards that others see"
         yield fail("cards", f"the profile needs {needed} GPUs and there are {count}", action)
     yield _check_memory(samples)
-    yield _check_power(changed, samples)
+    yield from _check_power(changed, samples, budget_watts)
     if count > 1:
         yield _check_topology()
         yield _check_iommu()
@@ -73,7 +76,10 @@ def _check_memory(samples: tuple[GpuSample, ...]) -> Check:
     return ok("gpu-memory", "no card is in use")
 
 
-def _check_power(changed: GpuSourceChanged, samples: tuple[GpuSample, ...]) -> Check:
+def _check_power(
+    changed: GpuSourceChanged, samples: tuple[GpuSample, ...], budget_watts: float | None
+) -> Iterator[Check]:
+    """The limits as found, and their sum against what the host can give."""
     defaults = {card.gpu: card.power_limit_default_watts for card in changed.gpus}
     limits = {sample.gpu: sample.power_limit_watts for sample in samples}
     lowered = [
@@ -81,11 +87,23 @@ def _check_power(changed: GpuSourceChanged, samples: tuple[GpuSample, ...]) -> C
         for gpu, limit in limits.items()
         if limit is not None and defaults.get(gpu) is not None and limit < (defaults[gpu] or 0) - 1
     ]
-    total = sum(limit for limit in limits.values() if limit is not None)
     if lowered:
         action = "if nobody meant that: nvidia-smi -pl WATTS, or rocm-smi --resetpoweroverdrive"
-        return warn("power", f"limits below the default: {', '.join(lowered)}", action)
-    return ok("power", f"the cards may draw {total:,.0f} W together at full load")
+        yield warn("power-limit", f"below the default: {', '.join(lowered)}", action)
+    known = [limit for limit in limits.values() if limit is not None]
+    if not known:
+        yield ok("power", "no card tells its power limit")
+        return
+    total = sum(known)
+    full = f"the cards may draw {total:,.0f} W together at full load"
+    if budget_watts is None:
+        yield ok("power", f"{full}; set gpu.power_budget_watts in the profile to compare")
+    elif total > budget_watts:
+        each = budget_watts / len(known)
+        action = f"lower each limit to {each:.0f} W (nvidia-smi -pl {each:.0f}), or use fewer cards"
+        yield fail("power", f"{full}, and the budget is {budget_watts:,.0f} W", action)
+    else:
+        yield ok("power", f"{full} of a budget of {budget_watts:,.0f} W")
 
 
 def _check_topology() -> Check:

@@ -71,6 +71,17 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     e2e_s: float | None = None
 
 
+class ExpectedBand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[expected]`` of a profile: what it is known to reach, to stand beside what was measured."""
+
+    concurrency: int
+    """Concurrent requests that the band is for."""
+    output_tokens_per_s: tuple[float, float]
+    """Lowest and highest throughput."""
+    ttft: str | None = None
+    """Time to first token that goes with it."""
+
+
 class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A ramp: which concurrencies, how long, and what each request asks for."""
 
@@ -107,6 +118,8 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lines, with which gateways keep a connection open, are no data."""
     slo: Slo | None = None
     extra_body: dict[str, Any] = {}
+    expected: ExpectedBand | None = None
+    """What the profile is known to reach; it changes nothing of the load."""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

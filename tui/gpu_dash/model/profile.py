@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gpu_dash.model.duration import parse_duration
-from gpu_dash.model.load import Endpoint, LoadPlan
+from gpu_dash.model.load import Endpoint, ExpectedBand, LoadPlan
 from gpu_dash.model.server import HandleKind
 
 FlagValue = bool | int | float | str | list[str | int | float]
@@ -75,17 +75,6 @@ class TargetProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     them."""
 
 
-class ExpectedBand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[expected]``: what this profile is known to reach, to stand beside what was measured."""
-
-    concurrency: int
-    """Concurrent requests that the band is for."""
-    output_tokens_per_s: tuple[float, float]
-    """Lowest and highest throughput."""
-    ttft: str | None = None
-    """Time to first token that goes with it."""
-
-
 class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[load]``: the ramp that ``r`` starts and ``run`` runs."""
 
@@ -118,6 +107,9 @@ class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """``auto``, ``nvml``, ``amd``, ``sim`` or ``none``."""
     simulated_cards: int = 4
     """``sim``: how many idle cards there are while no simulated server runs; 1 to 16."""
+    power_budget_watts: float | None = None
+    """What the supply and the cooling of this host give all cards together; ``doctor`` compares it
+    with what they may draw at full load."""
 
 
 NO_SERVER = ServerProfile(model="")
@@ -134,6 +126,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     vllm_version: str | None = None
     """The vLLM that the flags are written for; ``profiles check`` compares with it."""
     expected: ExpectedBand | None = None
+    """``[expected]``: what this profile is known to reach, shown beside what was measured."""
     load: LoadProfile = LoadProfile()
     gpu: GpuProfile = GpuProfile()
     name: str = ""
@@ -158,4 +151,5 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             requests=load.requests,
             extra_body={} if self.target is None else self.target.extra_body,
             timeout_s=parse_duration(load.timeout),
+            expected=self.expected,
         )

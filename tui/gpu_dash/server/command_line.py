@@ -87,6 +87,14 @@ def launch_flags(server: ServerProfile) -> dict[str, FlagValue]:
     return flags
 
 
+def command_line(server: ServerProfile) -> str:
+    """What a profile starts, as one would type it: without host and port."""
+    image = [server.image] if server.image else []
+    return shlex.join(
+        [*server.command, *image, server.model, *flag_arguments(launch_flags(server))]
+    )
+
+
 def flag_arguments(flags: Mapping[str, FlagValue]) -> list[str]:
     """Flags as arguments: ``{"a": True, "b": False, "c": [1, 2]}`` → ``--a --no-b --c 1 2``."""
     arguments = []
@@ -110,7 +118,10 @@ def parallel_of(profile: Profile) -> Parallel:
 
 def _size(flags: Mapping[str, FlagValue], names: Sequence[str]) -> int:
     value = next((flags[name] for name in names if name in flags), 1)
-    return value if isinstance(value, int) and value > 0 else 1
+    try:
+        return max(1, int(str(value)))
+    except ValueError:
+        return 1
 
 
 def _reachable(host: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpu_dash.model.errors import PreflightError
 from gpu_dash.model.profile import FlagValue, Profile
+from gpu_dash.server.command_line import parallel_of
 
 _LENGTHS = (
     "max_position_embeddings",
@@ -47,7 +48,7 @@ def check_model(profile: Profile, environment: Mapping[str, str], folder: str) -
         return
     where = f"profile {profile.name!r}"
     flags = profile.server.flags
-    tensor_parallel = parallel_size(flags, "tensor-parallel-size", "tp")
+    tensor_parallel = parallel_of(profile).tensor
     heads = config.get("num_attention_heads")
     if isinstance(heads, int) and heads > 0 and heads % tensor_parallel:
         sizes = ", ".join(str(size) for size in range(1, min(heads, 16) + 1) if heads % size == 0)
@@ -55,7 +56,7 @@ def check_model(profile: Profile, environment: Mapping[str, str], folder: str) -
             f"{where}: `tensor-parallel-size`: {tensor_parallel} does not divide the model's "
             f"{heads} attention heads; write one of {sizes}"
         )
-    asked, longest = _tokens(flags.get("max-model-len")), longest_sequence(config)
+    asked, longest = tokens_of(flags.get("max-model-len")), longest_sequence(config)
     allowed = merged.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") in ("1", "true", "True")
     if asked is not None and longest is not None and asked > longest and not allowed:
         raise PreflightError(
@@ -64,18 +65,9 @@ def check_model(profile: Profile, environment: Mapping[str, str], folder: str) -
         )
 
 
-def parallel_size(flags: Mapping[str, FlagValue], *names: str) -> int:
-    """The first of these flags that is given; 1 if none is."""
-    value = next((flags[name] for name in names if name in flags), 1)
-    try:
-        return max(1, int(str(value)))
-    except ValueError:
-        return 1
-
-
 def read_config(model: str, environment: Mapping[str, str], folder: str) -> dict[str, Any] | None:
     """The language part of a model's ``config.json``; ``None`` if it is not on this host."""
-    path = _config_path(model, environment, folder)
+    path = find_config(model, environment, folder)
     if path is None:
         return None
     try:
@@ -108,7 +100,8 @@ def longest_sequence(config: Mapping[str, Any]) -> int | None:
     return int(longest)
 
 
-def _config_path(model: str, environment: Mapping[str, str], folder: str) -> Path | None:
+def find_config(model: str, environment: Mapping[str, str], folder: str) -> Path | None:
+    """A model's ``config.json``: in its folder, or in the cache of the hub."""
     local = Path(folder, model).expanduser() / "config.json"
     if local.is_file():
         return local
@@ -124,7 +117,7 @@ def _config_path(model: str, environment: Mapping[str, str], folder: str) -> Pat
     return found[-1] if found else None
 
 
-def _tokens(value: FlagValue | None) -> int | None:
+def tokens_of(value: FlagValue | None) -> int | None:
     """``4096``, ``"32k"`` → tokens; ``None`` for nothing and for ``auto``."""
     found = _NUMBER.fullmatch(str(value).strip())
     return None if found is None else int(float(found[1]) * _SUFFIXES.get(found[2], 1))

@@ -11,9 +11,11 @@ from pathlib import Path
 from gpu_dash.model.errors import PreflightError
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.server import HandleKind
-from gpu_dash.server.flags.check import Why
-from gpu_dash.server.flags.check import check_launch as check_flags
+from gpu_dash.server.command_line import command_line
+from gpu_dash.server.flags.check import CheckedLaunch, Correction, Why
+from gpu_dash.server.flags.correct import correct_profile
 from gpu_dash.server.flags.history import parse_release, show
+from gpu_dash.server.flags.installed import release_on_disk
 from gpu_dash.server.model_check import check_model
 from gpu_dash.server.orphans import find_orphans
 
@@ -41,8 +43,7 @@ def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) 
         model = Path(folder, server.model).expanduser()
         if not model.exists():
             raise PreflightError(f"{where}: `server.model`: {model} does not exist")
-    if profile.vllm_version is not None:
-        _check_flags(profile, where)
+    _check_flags(profile, environment, where)
     if server.port:
         check_port(server.host, server.port, where)
     if server.kind is HandleKind.PROCESS:
@@ -65,19 +66,42 @@ def check_orphans(where: str) -> None:
         )
 
 
-def _check_flags(profile: Profile, where: str) -> None:
-    """Refuse what the vLLM that the profile names would refuse after its imports.
+def _check_flags(profile: Profile, environment: Mapping[str, str], where: str) -> None:
+    """Refuse what the vLLM that is installed would refuse after its imports; where that cannot be
+    told, the one that the profile names.
 
     Raises:
-        PreflightError: every such flag, with what to write instead.
+        PreflightError: every such flag, what to write instead, and the line that would do.
     """
-    server, release = profile.server, parse_release(profile.vllm_version or "")
-    checked = check_flags(dict(server.flags), tuple(server.env), release)
-    refused = [one for one in checked.corrections if not one.name.startswith("VLLM_")]
-    refused = [one for one in refused if one.why is not Why.NO_EFFECT]
-    if refused:
-        details = "; ".join(one.detail for one in refused)
-        raise PreflightError(f"{where}: `server.flags`, for vLLM {show(release)}: {details}")
+    server, release = profile.server, None
+    if server.kind is HandleKind.PROCESS and server.command[0] != "{python}":
+        release = release_on_disk(server.command[0], environment.get("PATH"))
+    if release is None:
+        if profile.vllm_version is None:
+            return
+        release = parse_release(profile.vllm_version)
+    right = correct_profile(profile, release)
+    refused = refusals(right.checked)
+    if not refused:
+        return
+    details = "; ".join(one.detail for one in refused)
+    offer = "write them right in the profile"
+    if not right.left:
+        line = command_line(right.profile.server)
+        offer = (
+            f"corrected: {line} (--corrected starts that, "
+            f"gpu-dash profiles check {profile.name} --write keeps it)"
+        )
+    raise PreflightError(f"{where}: `server.flags`, for vLLM {show(release)}: {details}; {offer}")
+
+
+def refusals(checked: CheckedLaunch) -> list[Correction]:
+    """What would end the launch, and not only be without effect."""
+    return [
+        one
+        for one in checked.corrections
+        if one.why is not Why.NO_EFFECT and not one.name.startswith("VLLM_")
+    ]
 
 
 def looks_like_path(model: str) -> bool:

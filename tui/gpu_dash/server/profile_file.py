@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import msgspec
 
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
+from gpu_dash.model.load import ExpectedBand
 from gpu_dash.model.profile import NO_SERVER, Profile
 from gpu_dash.model.server import HandleKind
 from gpu_dash.server.endpoint import normalize_base_url
@@ -65,10 +66,19 @@ def load_profile(name_or_path: str) -> Profile:
         UsageError: there is none, it is not TOML, a field is unknown or wrong, or somebody else
             may write the file.
     """
+    return read_profile(find_profile(name_or_path))
+
+
+def find_profile(name_or_path: str) -> Path:
+    """The file of a profile: the package's, or one that the user owns and nobody else may write.
+
+    Raises:
+        UsageError: there is none, or somebody else may write it.
+    """
     if "/" in name_or_path or name_or_path.endswith(".toml"):
         path = Path(name_or_path).expanduser()
         _check_owner(path)
-        return read_profile(path)
+        return path
     files = {path.stem: path for path in profile_files()}
     if name_or_path not in files:
         close = difflib.get_close_matches(name_or_path, files, n=1)
@@ -77,7 +87,14 @@ def load_profile(name_or_path: str) -> Profile:
     path = files[name_or_path]
     if path.parent != package_profiles_folder():
         _check_owner(path)
-    return read_profile(path)
+    return path
+
+
+def own_copy_of(path: Path) -> Path:
+    """Where a changed profile is kept: in its own file, or in the user's folder, where it hides
+    the package's of that name."""
+    is_packaged = path.parent == package_profiles_folder()
+    return user_profiles_folder() / path.name if is_packaged else path
 
 
 def load_packaged_profile(name: str) -> Profile:
@@ -173,10 +190,27 @@ def check_profile(profile: Profile, where: str) -> None:
     ):
         if not 1 <= number <= MOST:
             fail(field, number, "is not a number of tokens")
+    if profile.expected is not None:
+        _check_band(profile.expected, fail)
     if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:
         fail("gpu.simulated_cards", profile.gpu.simulated_cards, "is not 1 to 16")
+    if (budget := profile.gpu.power_budget_watts) is not None and not 0 < budget < MOST:
+        fail("gpu.power_budget_watts", budget, "is no number of watts")
     if profile.gpu.source not in GPU_SOURCES:
         fail("gpu.source", profile.gpu.source, f"is none of {', '.join(GPU_SOURCES)}")
+
+
+def _check_band(band: ExpectedBand, fail: Callable[[str, object, str], None]) -> None:
+    low, high = band.output_tokens_per_s
+    if not 0 <= low <= high < MOST:
+        fail("expected.output_tokens_per_s", [low, high], "is no band: write [lowest, highest]")
+    if not 1 <= band.concurrency <= MOST:
+        fail("expected.concurrency", band.concurrency, "is no number of requests")
+    if band.ttft is not None:
+        try:
+            parse_duration(band.ttft)
+        except UsageError:
+            fail("expected.ttft", band.ttft, "is not a duration; write 500ms or 2s")
 
 
 def _check_owner(path: Path) -> None:

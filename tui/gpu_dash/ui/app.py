@@ -13,15 +13,18 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from gpu_dash.model.commands import Command
+from gpu_dash.model.commands import Command, Launch
 from gpu_dash.model.load import LoadState
 from gpu_dash.model.log import LogLine
+from gpu_dash.model.server import ServerState
 from gpu_dash.ui.bindings import KEYS, NEAR_S
 from gpu_dash.ui.feed import Feed, LinkState
 from gpu_dash.ui.help_text import after_leaving, help_rows
 from gpu_dash.ui.job import has_shell_below, stop_job
+from gpu_dash.ui.launch_desk import LaunchDesk
 from gpu_dash.ui.load_keys import (
     Offer,
+    begin_offer,
     concurrency_now,
     control_offer,
     launch_offer,
@@ -35,6 +38,7 @@ from gpu_dash.ui.render.layout import Zoom
 from gpu_dash.ui.render.log_rows import entry_rows, filter_words
 from gpu_dash.ui.render.timeaxis import WINDOWS_S
 from gpu_dash.ui.run import Left, LeftBy
+from gpu_dash.ui.screens.launch import LaunchScreen
 from gpu_dash.ui.screens.popup import Popup
 from gpu_dash.ui.screens.question import Question
 from gpu_dash.ui.view import Message, View
@@ -54,6 +58,7 @@ class DashboardApp(App[None]):
     Args:
         feed: the store and its events.
         launch: what ``l`` sends.
+        desk: the profiles that ``p`` lets one choose from.
         frames_per_s: how often everything is painted.
         ends_with_screen: leaving ends what runs, and the words say so.
     """
@@ -67,6 +72,7 @@ class DashboardApp(App[None]):
         feed: Feed,
         *,
         launch: Command | None = None,
+        desk: LaunchDesk | None = None,
         frames_per_s: float = 2.0,
         ends_with_screen: bool = False,
     ) -> None:
@@ -75,6 +81,8 @@ class DashboardApp(App[None]):
         self.animation_level = "none"
         self._feed = feed
         self._launch = launch
+        self._desk = desk
+        self._offers_profiles = desk is not None and launch is None
         self._frame_s = 1.0 / frames_per_s
         self._ends_with_screen = ends_with_screen
         self._window = 0
@@ -85,7 +93,9 @@ class DashboardApp(App[None]):
         self._interrupted_at = float("-inf")
         self._signal: int | None = None
         self._fault: BaseException | None = None
-        self._dashboard = Dashboard(lambda view, width: key_bar(view, launch, width))
+        self._dashboard = Dashboard(
+            lambda view, width: key_bar(view, self._launch, width, has_profiles=desk is not None)
+        )
 
     @property
     def _pane(self) -> LogPane:
@@ -174,7 +184,7 @@ class DashboardApp(App[None]):
             access=self._feed.access,
             play=playback.state if playback is not None else None,
             window_s=WINDOWS_S[self._window],
-            can_launch=self._launch is not None,
+            can_launch=self._launch is not None or self._desk is not None,
             message=message,
         )
 
@@ -185,6 +195,10 @@ class DashboardApp(App[None]):
         view = self.view()
         with self.batch_update():
             self._dashboard.show(view, self._zoom)
+        if self._offers_profiles and view.link.state is LinkState.LIVE:
+            self._offers_profiles = False
+            if view.store.server.state is ServerState.NONE and view.access.yours:
+                self.action_profiles()
 
     def on_resize(self) -> None:
         self.paint()
@@ -238,8 +252,30 @@ class DashboardApp(App[None]):
         self._take(load_offer(key, self.view()))
 
     def action_launch(self) -> None:
-        """Launch the profile."""
-        self._take(launch_offer(self.view(), self._launch))
+        """Launch the profile; without one, choose one first."""
+        if self._launch is None and self._desk is not None:
+            self.action_profiles()
+        else:
+            self._take(launch_offer(self.view(), self._launch))
+
+    def action_profiles(self) -> None:
+        """Choose a profile, and see what is known of its launch."""
+        if self._desk is None:
+            self.say("profiles are chosen in the dashboard of a running agent: gpu-dash")
+            return
+        self.push_screen(LaunchScreen(self._desk, self.view, self._profile()), self._begin)
+
+    def _begin(self, command: Command | None) -> None:
+        """Launch what was chosen; ``l`` launches it again from now on."""
+        if command is not None:
+            self._launch = command
+            self._take(begin_offer(self.view(), command))
+
+    def _profile(self) -> str:
+        """The profile that is launched now, or would be."""
+        if isinstance(self._launch, Launch):
+            return self._launch.profile.name
+        return self._feed.store.server.profile
 
     def action_take_control(self) -> None:
         """Take the controls from another viewer."""

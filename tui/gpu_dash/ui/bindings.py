@@ -26,6 +26,7 @@ KEYS: list[BindingType] = [
     *(Binding(str(digit), f"load('{digit}')", show=False) for digit in range(10)),
     Binding("s", "stop_server", show=False),
     Binding("l", "launch", show=False),
+    Binding("p", "profiles", show=False),
     Binding("c", "take_control", show=False),
     Binding("t", "window", show=False),
     Binding("z", "zoom", show=False),

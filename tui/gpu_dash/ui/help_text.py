@@ -21,6 +21,7 @@ _COMMANDS: tuple[Section, ...] = (
         "Server",
         (
             ("l", "launch the profile, when no server runs"),
+            ("p", "profiles: flags, memory plan, doctor's checks, launch"),
             ("s", "stop the server; asks first"),
             ("c", "take the controls from another terminal"),
         ),
@@ -64,6 +65,7 @@ _SIGNS: tuple[Section, ...] = (
         "Steps and charts",
         (
             ("thr s", "seconds that cards were slowed by heat in the step"),
+            ("✓ ▼", "in the profile's expected band or above it; below it"),
             ("┊16", "here the window of the step with 16 requests opened"),
             ("▬▲2▬", "card 2 was slowed so long; ─2─: at its power limit"),
             ("✗", "an error or failed requests; e finds it in the log"),

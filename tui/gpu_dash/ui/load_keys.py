@@ -20,6 +20,8 @@ from gpu_dash.ui.view import View
 
 PRESETS: dict[str, int] = {str(digit): 2 ** (digit - 1) for digit in range(1, 10)}
 """Digits: 1 is 1 request at a time, then 2, 4, 8 … up to 9 for 256."""
+OVER = (ServerState.NONE, ServerState.STOPPED, ServerState.FAILED)
+"""States in which a server can be launched."""
 _LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -98,7 +100,7 @@ def stop_server_offer(view: View) -> Offer:
     status = view.store.server
     if refusal:
         return Offer("", why_not=refusal)
-    if status.state in (ServerState.NONE, ServerState.STOPPED, ServerState.FAILED):
+    if status.state in OVER:
         return Offer("", why_not="no server runs")
     if status.kind is HandleKind.EXTERNAL:
         return Offer("", why_not="somebody else started this server: gpu-dash does not stop it")
@@ -112,7 +114,15 @@ def launch_offer(view: View, launch: Command | None) -> Offer:
         return Offer("", why_not=refusal)
     if launch is None:
         return Offer("", why_not="no profile to launch: start gpu-dash with its name")
-    if view.store.server.state not in (ServerState.NONE, ServerState.STOPPED, ServerState.FAILED):
+    return begin_offer(view, launch)
+
+
+def begin_offer(view: View, launch: Command) -> Offer:
+    """A launch, unless something runs or somebody else has the controls."""
+    refusal = _why_no_command(view)
+    if refusal:
+        return Offer("", why_not=refusal)
+    if view.store.server.state not in OVER:
         return Offer("", why_not="a server runs already")
     return Offer("launch", launch)
 

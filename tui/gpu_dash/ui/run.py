@@ -9,6 +9,7 @@ from gpu_dash.model.commands import Command
 from gpu_dash.model.load import LoadState
 from gpu_dash.model.server import ServerStatus
 from gpu_dash.ui.feed import Feed
+from gpu_dash.ui.launch_desk import LaunchDesk
 
 
 class LeftBy(StrEnum):
@@ -50,6 +51,7 @@ def run_dashboard(
     feed: Feed,
     *,
     launch: Command | None = None,
+    desk: LaunchDesk | None = None,
     frames_per_s: float = 2.0,
     ends_with_screen: bool = False,
 ) -> Left:
@@ -58,6 +60,7 @@ def run_dashboard(
     Args:
         feed: what it shows.
         launch: what ``l`` sends when no server runs.
+        desk: the profiles that ``p`` lets one choose from.
         frames_per_s: how often it is painted.
         ends_with_screen: leaving ends what runs, so the words on the screen must not promise that
             it goes on.
@@ -65,7 +68,11 @@ def run_dashboard(
     from gpu_dash.ui.app import DashboardApp
 
     app = DashboardApp(
-        feed, launch=launch, frames_per_s=frames_per_s, ends_with_screen=ends_with_screen
+        feed,
+        launch=launch,
+        desk=desk,
+        frames_per_s=frames_per_s,
+        ends_with_screen=ends_with_screen,
     )
     app.run()
     return app.left()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpu_dash.model.errors import UsageError
 from gpu_dash.server.flags.history import Release, parse_release
@@ -13,6 +16,7 @@ from gpu_dash.server.flags.history import Release, parse_release
 ANSWER_TIMEOUT_S = 120.0
 """vLLM imports for 9 s before it prints its version; longer from a cold disk."""
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]+)")
+_DISTRIBUTION = re.compile(r"vllm(?:_cpu)?-(\d+\.\d+[^-]*)\.dist-info")
 _VERSION = re.compile(r"^\s*(?:vllm\s+)?(\d+\.\d+\S*)\s*$", re.MULTILINE)
 
 
@@ -35,6 +39,29 @@ def ask_installed(program: str, environment: Mapping[str, str]) -> InstalledVllm
         raise UsageError(f"{program} --version: no version in its answer; use --vllm-version X.Y")
     shown = _output([program, "serve", "--help=all"], environment)
     return InstalledVllm(parse_release(version[1]), frozenset(_FLAG.findall(shown)))
+
+
+def release_on_disk(program: str, search_path: str | None) -> Release | None:
+    """The release of the vLLM that a command belongs to, by the files beside it: at once, where
+    asking the command takes 9 s.
+
+    Args:
+        program: ``vllm``, or a path to it or to its environment's Python.
+        search_path: ``PATH`` of the person who launches.
+
+    Returns:
+        ``None`` where it cannot be told, or is none that the table covers.
+    """
+    found = shutil.which(program, path=search_path)
+    if found is None:
+        return None
+    for folder in (Path(found).parents[1], Path(found).resolve().parents[1]):
+        for metadata in sorted(folder.glob("lib/python3*/site-packages/vllm*-*.dist-info")):
+            version = _DISTRIBUTION.fullmatch(metadata.name)
+            if version is not None:
+                with contextlib.suppress(UsageError):
+                    return parse_release(version[1])
+    return None
 
 
 def _output(argv: list[str], environment: Mapping[str, str]) -> str:

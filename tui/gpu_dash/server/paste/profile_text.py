@@ -7,30 +7,15 @@ from typing import Any
 
 import tomli_w
 
+from gpu_dash.model.profile import FlagValue
 from gpu_dash.model.text import one_line
-from gpu_dash.server.flags.check import Why, full_name
+from gpu_dash.server.flags.correct import correct_flags
 from gpu_dash.server.flags.history import Release, show
-from gpu_dash.server.flags.shapes import is_boolean
 from gpu_dash.server.paste.launch import PastedValue
 from gpu_dash.server.paste.text import ImportedLaunch
 
 _NUMBER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
-_COUNTS = re.compile(r"[\w-]+=\d+(?:,[\w-]+=\d+)*")
-_FLAG_OF_VARIABLE = {"VLLM_ATTENTION_BACKEND": "attention-backend"}
-"""Variables whose value goes to a flag as it is."""
-_RENAMED = {
-    "model-name": "served-model-name",
-    "guided-decoding-backend": "structured-outputs-config.backend",
-    "speculative-model": "speculative-config.model",
-    "num-speculative-tokens": "speculative-config.num_speculative_tokens",
-    "tp-size": "tensor-parallel-size",
-    "num-gpus": "tensor-parallel-size",
-    "context-length": "max-model-len",
-    "max-seq-len": "max-model-len",
-    "cuda-graph-sizes": "cudagraph-capture-sizes",
-}
-"""Flags whose value goes to another name as it is."""
 
 
 def profile_text(imported: ImportedLaunch, release: Release) -> str:
@@ -39,7 +24,15 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
     What was corrected, what is missing and what to know stands in comments at its head.
     """
     launch, container = imported.launch, imported.launch.container
-    flags = _corrected_flags(imported, release)
+    typed = {name: _typed(value) for name, value in launch.flags.items()}
+    given = {name: value for name, value in launch.env.items() if value is not None}
+    right = correct_flags(
+        {name: value for name, value in typed.items() if name not in imported.secrets},
+        {name: value for name, value in given.items() if name not in imported.secrets},
+        imported.corrections,
+        release,
+    )
+    flags = right.flags
     served = flags.pop("served-model-name", None)
     server: dict[str, Any] = {"model": launch.model or "MODEL"}
     if container is not None and container.image is not None:
@@ -59,14 +52,8 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
         flags["served-model-name"] = served
     if "api-key" in imported.secrets or "VLLM_API_KEY" in imported.secrets:
         server["api_key_env"] = "VLLM_API_KEY"
-    corrected = {one.name for one in imported.corrections}
-    env = {
-        name: value
-        for name, value in launch.env.items()
-        if value is not None and name not in corrected and name not in imported.secrets
-    }
     server["flags"] = flags
-    server["env"] = env
+    server["env"] = right.env
     document = {
         "description": f"Imported: {one_line(launch.model or 'a model to be named')}",
         "vllm_version": show(release),
@@ -75,38 +62,11 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
     return _head(imported, release) + tomli_w.dumps(document)
 
 
-def _corrected_flags(imported: ImportedLaunch, release: Release) -> dict[str, Any]:
-    wrong = {one.name: one for one in imported.corrections}
-    flags: dict[str, Any] = {}
-    for name, value in imported.launch.flags.items():
-        correction = wrong.get(name)
-        if name in imported.secrets:
-            continue
-        if correction is None:
-            flags[full_name(name, release)] = _typed(value)
-        elif correction.why is Why.BAD_FORM:
-            flags |= _in_good_form(name, value)
-        elif name in _RENAMED:
-            flags[_RENAMED[name]] = _typed(value)
-    for variable, flag in _FLAG_OF_VARIABLE.items():
-        given = imported.launch.env.get(variable)
-        if variable in wrong and given:
-            flags.setdefault(flag, given)
-    return flags
-
-
-def _in_good_form(name: str, value: PastedValue) -> dict[str, Any]:
-    if isinstance(value, str) and is_boolean(name):
-        return {name: value.lower() in ("true", "1")}
-    if isinstance(value, str) and name == "limit-mm-per-prompt" and _COUNTS.fullmatch(value):
-        counts = (part.split("=") for part in value.split(","))
-        return {f"{name}.{kind}": int(count) for kind, count in counts}
-    return {}
-
-
-def _typed(value: PastedValue) -> bool | int | float | str | list[str]:
+def _typed(value: PastedValue) -> FlagValue:
     """Numbers as numbers, so that the profile reads as one would write it."""
-    if not isinstance(value, str):
+    if isinstance(value, list):
+        return [*value]
+    if isinstance(value, bool):
         return value
     if _NUMBER.fullmatch(value):
         return int(value)

@@ -19,12 +19,12 @@ _WIDE = 100
 """Cells from which the presets are named."""
 
 
-def key_bar(view: View, launch: Command | None, width: int) -> Row:
+def key_bar(view: View, launch: Command | None, width: int, *, has_profiles: bool = False) -> Row:
     """As many hints as fit; help and leaving are always there."""
     always: list[Hint] = [("?", "keys"), ("q", "leave")]
     row = Row()
     room = width - sum(_size(hint) for hint in always)
-    for hint in _hints(view, launch, wide=width >= _WIDE):
+    for hint in _hints(view, launch, wide=width >= _WIDE, has_profiles=has_profiles):
         if row.width + _size(hint) <= room:
             _add(row, hint)
     for hint in always:
@@ -32,7 +32,7 @@ def key_bar(view: View, launch: Command | None, width: int) -> Row:
     return row.fit(width)
 
 
-def _hints(view: View, launch: Command | None, *, wide: bool) -> list[Hint]:
+def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool) -> list[Hint]:
     if view.play is not None:
         play = "pause" if view.play.playing else "play"
         return [("space", play), ("←→", "10 s"), ("⇧←→", "60 s"), ("<>", "speed"),
@@ -51,6 +51,8 @@ def _hints(view: View, launch: Command | None, *, wide: bool) -> list[Hint]:
     ):
         if offer.command is not None:
             hints.append((key, offer.label))
+    if has_profiles and not view.server_is_up:
+        hints.append(("p", "profiles"))
     return [
         *hints,
         ("e", "finding"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_dash.analysis.band import against_band, band_words
 from gpu_dash.model.events import LoadChanged
 from gpu_dash.model.load import LoadMode, LoadState, StepResult
 from gpu_dash.ui.render.bars import bar
@@ -106,7 +107,8 @@ def _window(view: View, load: LoadChanged) -> list[Run]:
 
 def _brings(view: View, *, short: bool) -> list[Run]:
     store = view.store
-    runs: list[Run] = [*_throughput(view), _GAP, *_first_token(view, short=short)]
+    band = _band(view, short=short)
+    runs: list[Run] = [*_throughput(view), *band, _GAP, *_first_token(view, short=short)]
     failed = store.requests_failed
     runs += [_GAP, (f"ok {count(store.requests_ok)}", Role.PLAIN), (" ", Role.PLAIN),
              (f"failed {count(failed)}", Role.ALARM if failed else Role.DIM)]  # fmt: skip
@@ -132,6 +134,23 @@ def _throughput(view: View) -> list[Run]:
     if view.server_tokens_per_s:
         return [("server ", Role.DIM), (f"{count(view.server_tokens_per_s)} tok/s", Role.PLAIN)]
     return [("– tok/s", Role.DIM)]
+
+
+def _band(view: View, *, short: bool) -> list[Run]:
+    """What the profile is known to reach, beside what this step brings."""
+    load = view.store.load
+    band = load.plan.expected if load is not None and load.plan is not None else None
+    if load is None or band is None or load.concurrency not in (0, band.concurrency):
+        return []
+    last = view.store.steps[-1] if view.store.steps and not load.concurrency else None
+    place = against_band(last, band) if last is not None else None
+    if place is not None:
+        role = Role.GOOD if place.is_good else Role.WARN
+        if short:
+            return [(f" ({'✓' if place.is_good else '▼'} {band_words(band)})", role)]
+        return [(f" ({place.words} at {band.concurrency})", role)]
+    at = "" if load.concurrency or short else f" at {band.concurrency}"
+    return [(f" (expected {band_words(band)}{at})", Role.DIM)]
 
 
 def _first_token(view: View, *, short: bool) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_dash.analysis.band import BandPlace, against_band
 from gpu_dash.model.load import StepResult
 from gpu_dash.ui.render.format import count, latency, whole
 from gpu_dash.ui.render.row import Role, Row
@@ -16,7 +17,14 @@ def steps_rows(view: View, width: int, height: int) -> list[Row]:
     rows = [_row(_TITLES, [Role.DIM] * len(_TITLES)).fit(width)]
     steps = view.store.steps[-(height - 1) :] if height > 1 else []
     best = max((step.output_tokens_per_s for step in view.store.steps), default=0.0)
-    rows += [_step(step, is_best=step.output_tokens_per_s == best).fit(width) for step in steps]
+    load = view.store.load
+    band = load.plan.expected if load is not None and load.plan is not None else None
+    for step in steps:
+        row = _step(step, is_best=step.output_tokens_per_s == best)
+        place = against_band(step, band)
+        if place is not None:
+            row = _marked(row, place)
+        rows.append(row.fit(width))
     if not steps and height > 1:
         rows.append(Row([("  no step has ended yet", Role.DIM)]).fit(width))
     return rows[:height]
@@ -40,6 +48,13 @@ def _step(step: StepResult, *, is_best: bool) -> Row:
     roles[5] = Role.ALARM if step.requests_failed else Role.DIM
     roles[7] = Role.ALARM if throttled else Role.DIM
     return _row(texts, roles)
+
+
+def _marked(row: Row, place: BandPlace) -> Row:
+    """The sign of the band in front: ``✓`` as expected or better, ``▼`` worse."""
+    sign, role = ("✓", Role.GOOD) if place.is_good else ("▼", Role.WARN)
+    runs = list(row)
+    return Row([(sign, role), (runs[0][0][1:], runs[0][1]), *runs[1:]])
 
 
 def _row(texts: tuple[str, ...], roles: list[Role]) -> Row:
