@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpu_dash.cli.sessions import export, listing, show
+from gpu_dash.cli.sessions import compare, export, listing, show
 
 
 @click.group("sessions")
@@ -17,4 +17,5 @@ def command() -> None:
 
 command.add_command(listing.command)
 command.add_command(show.command)
+command.add_command(compare.command)
 command.add_command(export.command)
