@@ -6,9 +6,7 @@ from pathlib import Path
 
 from gpu_dash.analysis.run import Run
 from gpu_dash.model.gpu import GpuInfo
-from gpu_dash.model.load import StepResult
 from gpu_dash.record.meta import SessionMeta
-from gpu_dash.record.read_table import struct_of
 from gpu_dash.record.reader import SessionReader
 
 
@@ -20,7 +18,7 @@ def read_run(folder: Path) -> Run:
     """
     reader = SessionReader(folder)
     meta = reader.meta
-    steps = tuple(steps_of(reader))
+    steps = tuple(reader.steps())
     cards = server_cards(meta)
     limits = _power_limits(reader, steps[0].time_s) if steps else {}
     return Run(
@@ -38,16 +36,6 @@ def read_run(folder: Path) -> Run:
         plan=meta.plan,
         steps=steps,
     )
-
-
-def steps_of(reader: SessionReader) -> list[StepResult]:
-    """The finished steps of a session that can be read.
-
-    Raises:
-        RecordError: ``steps.csv`` cannot be read.
-    """
-    results = (struct_of(record, StepResult) for record in reader.records("steps.csv"))
-    return [result for result in results if result is not None]
 
 
 def server_cards(meta: SessionMeta) -> tuple[GpuInfo, ...]:
