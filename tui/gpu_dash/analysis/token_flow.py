@@ -63,7 +63,8 @@ class TokenFlow:
         )
 
     def per_second(self) -> Iterator[tuple[float, float]]:
-        """The seconds in which tokens came, in order: the moment at which each began, and its
-        tokens."""
-        for second in sorted(self._tokens):
-            yield float(second), self._tokens[second]
+        """The seconds from the first token to the last, those without a token among them: the
+        moment at which each began, and its tokens."""
+        if self._tokens:
+            for second in range(min(self._tokens), max(self._tokens) + 1):
+                yield float(second), self._tokens.get(second, 0.0)

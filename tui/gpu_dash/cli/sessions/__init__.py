@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpu_dash.cli.sessions import compare, export, listing, show
+from gpu_dash.cli.sessions import compare, export, listing, report, show
 
 
 @click.group("sessions")
@@ -19,3 +19,4 @@ command.add_command(listing.command)
 command.add_command(show.command)
 command.add_command(compare.command)
 command.add_command(export.command)
+command.add_command(report.command)
