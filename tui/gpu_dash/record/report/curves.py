@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from gpu_dash.model.load import Outcome
 from gpu_dash.model.offered import highest, lowest
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.report.series import Series, TimeSpan
+from gpu_dash.record.report.story import Window
 
 
 class _Counter:
@@ -31,7 +33,8 @@ class _Counter:
 
 @dataclass
 class CardCurves:
-    """One card over the shown time."""
+    """One card over the shown time; mean power and lowest clock in the windows of the steps, for
+    a card without work clocks down by itself."""
 
     info: GpuInfo
     temperature: Series
@@ -40,6 +43,7 @@ class CardCurves:
     power_limit: Series
     min_headroom_celsius: float | None = None
     mean_power_watts: float | None = None
+    lowest_clock_mhz: float | None = None
     peak_memory_used_bytes: int | None = None
     thermal: _Counter = field(default_factory=_Counter)
     power_throttle: _Counter = field(default_factory=_Counter)
@@ -52,8 +56,14 @@ class CardCurves:
         """A card without a reading yet."""
         return cls(info, Series(span), Series(span), Series(span), Series(span))
 
-    def add(self, at_s: float, record: dict[str, float | None]) -> None:
-        """Take a row of ``gpu.csv`` that lies in the shown time."""
+    def add(self, at_s: float, record: dict[str, float | None], *, is_loaded: bool) -> None:
+        """Take a row of ``gpu.csv`` that lies in the shown time.
+
+        Args:
+            at_s: seconds since the session's start.
+            record: the row.
+            is_loaded: the window of a step was open.
+        """
         value = record.get
         power = value("power_watts")
         self.temperature.add(at_s, value("temperature_celsius"), value("temperature_max_celsius"))
@@ -64,7 +74,10 @@ class CardCurves:
         memory = value("memory_used_bytes")
         if memory is not None:
             self.peak_memory_used_bytes = highest((self.peak_memory_used_bytes, int(memory)))
-        if power is not None:
+        if is_loaded:
+            clock = lowest((value("sm_clock_mhz"), value("sm_clock_min_mhz")))
+            self.lowest_clock_mhz = lowest((self.lowest_clock_mhz, clock))
+        if is_loaded and power is not None:
             self._power_sum += power
             self._power_readings += 1
             self.mean_power_watts = self._power_sum / self._power_readings
@@ -73,13 +86,22 @@ class CardCurves:
         self.energy.add(value("energy_joules"))
 
 
-def read_cards(reader: SessionReader, cards: Sequence[GpuInfo], span: TimeSpan) -> list[CardCurves]:
+def read_cards(
+    reader: SessionReader, cards: Sequence[GpuInfo], span: TimeSpan, windows: Sequence[Window]
+) -> list[CardCurves]:
     """The curves of these cards; of all cards in ``gpu.csv`` where none are known.
+
+    Args:
+        reader: of the session.
+        cards: the server's.
+        span: what is shown.
+        windows: of the steps, in the order of time.
 
     Raises:
         RecordError: the file cannot be read.
     """
     curves = {info.gpu: CardCurves.of(info, span) for info in cards}
+    openings = [window.opens_s for window in windows]
     for record in reader.records("gpu.csv"):
         at_s, gpu = record.get("time_s"), record.get("gpu")
         if at_s is None or gpu is None or not span.start_s <= at_s <= span.end_s:
@@ -87,7 +109,9 @@ def read_cards(reader: SessionReader, cards: Sequence[GpuInfo], span: TimeSpan) 
         if not cards and gpu not in curves:
             curves[gpu] = CardCurves.of(GpuInfo(gpu=gpu, name=record.get("name") or ""), span)
         if gpu in curves:
-            curves[gpu].add(at_s, record)
+            latest = bisect_right(openings, at_s) - 1
+            is_loaded = latest >= 0 and at_s <= windows[latest].closes_s
+            curves[gpu].add(at_s, record, is_loaded=is_loaded)
     return [curves[gpu] for gpu in sorted(curves)]
 
 

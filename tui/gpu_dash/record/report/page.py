@@ -16,6 +16,7 @@ from gpu_dash.record.report.session_charts import session_charts
 from gpu_dash.record.report.story import Story, Throttle, read_story, shown_span
 from gpu_dash.record.report.style import style_sheet
 from gpu_dash.record.report.tables import (
+    caps_table,
     cards_table,
     findings_table,
     steps_table,
@@ -42,7 +43,7 @@ def report_page(reader: SessionReader) -> str:
     duration_s = reader.duration_s
     story = read_story(reader, duration_s)
     span = TimeSpan(*shown_span(story, duration_s))
-    cards = read_cards(reader, server_cards(reader.meta), span)
+    cards = read_cards(reader, server_cards(reader.meta), span, story.windows)
     load = read_load(reader, span)
     title = reader.meta.label or reader.meta.session
     page = element(
@@ -73,6 +74,7 @@ def _body(
     costs = _costs(story, load)
     results = [window.result for window in story.windows if window.result is not None]
     over_load = load_charts(results)
+    caps = [one for one in story.throttles if not one.kind.is_alarm]
     parts = [
         element("h1", meta.label or meta.session),
         element("p", _subtitle(meta), class_="sub"),
@@ -101,6 +103,8 @@ def _body(
         parts.append(_section("Findings", findings_table(story.findings, numbers)))
     if costs:
         parts.append(_section("Throttles", throttles_table(costs, story.windows), _note(_COST)))
+    if caps:
+        parts.append(_section("Power cap", caps_table(caps, story.windows), _note(_CAP)))
     if cards:
         parts.append(_section("Cards", cards_table(cards), _note(_CARDS)))
     parts.append(_section("The recording", where_it_is(reader.folder), _note(_DEFINITIONS)))
@@ -135,10 +139,10 @@ def _numbers(story: Story) -> dict[int, int]:
 
 def _costs(story: Story, load: LoadCurves) -> list[tuple[Throttle, ThrottleCost]]:
     windows = [(window.opens_s, window.closes_s) for window in story.windows]
-    throttled = [(one.began_s, one.ended_s) for one in story.throttles]
+    throttled = [(one.began_s, one.ended_s) for one in story.alarms]
     return [
         (one, throttle_cost((one.began_s, one.ended_s), windows, throttled, load.flow))
-        for one in story.throttles
+        for one in story.alarms
     ]
 
 
@@ -148,8 +152,10 @@ def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves) -> str:
         f"{span.column_s:.2g} s; each shows its lowest and highest value, so that no peak is lost."
     )
     if story.throttles:
-        words += " Shaded: a card throttled. Lanes: red for heat or power brake, amber for the "
-        words += "power cap."
+        words += (
+            " Shaded: a card throttled for heat or by the power brake. Lanes: red for these, amber "
+            "for a power cap that held the clock down."
+        )
     if load.usage_missing:
         words += " The server sent no usage for some requests: their tokens are chunks."
     return words
@@ -160,7 +166,13 @@ _COST = (
     "most 30 s in which no card throttled. Empty where the throttle was there when the step began, "
     "or lay outside of the steps."
 )
-_CARDS = "Over the time that the charts show."
+_CAP = (
+    "A card at its power limit is not throttling: that is normal under load. Here are the times in "
+    "which the limit held the clock well below its maximum."
+)
+_CARDS = (
+    "Over the time that the charts show; mean power and lowest clock in the windows of the steps."
+)
 _DEFINITIONS = (
     "Tokens/s: output tokens that arrived inside the step's window, by its length. TTFT: from the "
     "request's sending to the first chunk that carries a token. TPOT: (end to end − TTFT) / "

@@ -61,8 +61,8 @@ body{margin:0 auto;max-width:1180px;padding:1.2rem 1.4rem 3rem;
  font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;background:#fff;color:#1d2127}
 h1{font-size:1.5rem;margin:.2rem 0 .1rem} h2{font-size:1.1rem;margin:1.9rem 0 .5rem}
 .sub{margin:0 0 1rem} .sub,.note{color:#5b6470} .note{font-size:.87rem;max-width:60rem}
-table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums}
-th,td{padding:.22rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid #e4e7eb}
+table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
+th,td{padding:.22rem .5rem;text-align:left;vertical-align:top;border-bottom:1px solid #e4e7eb}
 th{font-weight:600;color:#5b6470} td.n,th.n{text-align:right;white-space:nowrap}
 td.w{overflow-wrap:anywhere} code{font:.86em ui-monospace,Menlo,Consolas,monospace}
 code{overflow-wrap:anywhere} dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_dash.analysis.throttle_cost import ThrottleCost
+from gpu_dash.model.offered import highest, lowest
+from gpu_dash.record.journal import THROTTLE_CHECK
 from gpu_dash.record.report.curves import CardCurves
 from gpu_dash.record.report.markup import Child, Markup, element, joined
 from gpu_dash.record.report.story import Found, Throttle, Window
@@ -29,8 +31,9 @@ _FINDINGS = (
 )  # fmt: skip
 _THROTTLES = (
     "Card", "Kind", "Reasons", "From", "Lasted", "Peak", "Lowest clock", "Load",
-    "Tokens/s before", "during", "Cost",
+    "Tokens/s before", "during", "Cost", "Check first",
 )  # fmt: skip
+_CAPS = ("Load", "Card", "Times", "Together", "Peak", "Lowest clock")
 _TEXTS = frozenset(
     {"Remark", "Name", "Severity", "What", "Where", "Message", "Check first", "Kind", "Reasons"}
 )
@@ -60,6 +63,26 @@ def findings_table(findings: Sequence[Found], numbers: dict[int, int]) -> Markup
     return joined((table, _more(len(findings) - SHOWN_FINDINGS, "events.csv")))
 
 
+def caps_table(caps: Sequence[Throttle], windows: Sequence[Window]) -> Markup:
+    """Power caps that cost clock come and go by the second: together, by load and card."""
+    groups: dict[tuple[str, int], list[Throttle]] = {}
+    for cap in caps:
+        groups.setdefault((_load_at(cap.began_s, windows), cap.gpu), []).append(cap)
+    rows: list[list[Child]] = [
+        [
+            load or "none",
+            f"{gpu}",
+            f"{len(group)}",
+            f"{sum(cap.ended_s - cap.began_s for cap in group):.1f} s",
+            _with_unit(highest(cap.peak_temperature_celsius for cap in group), "°C"),
+            _with_unit(lowest(cap.lowest_sm_clock_mhz for cap in group), "MHz"),
+        ]
+        for (load, gpu), group in groups.items()
+    ]
+    table = _table(_CAPS, rows[:SHOWN_THROTTLES])
+    return joined((table, _more(len(rows) - SHOWN_THROTTLES, "events.csv")))
+
+
 def throttles_table(
     costs: Sequence[tuple[Throttle, ThrottleCost]], windows: Sequence[Window]
 ) -> Markup:
@@ -75,7 +98,7 @@ def _step(window: Window) -> list[Child]:
     head: list[Child] = [f"{window.step}", window.load, clock(window.opens_s)]
     if step is None:
         empty: list[Child] = [NOT_OFFERED] * (len(_STEPS) - len(head) - 1)
-        return [*head, *empty, "not over when the recording ended"]
+        return [*head, *empty, "not over"]
     return [
         *head,
         f"{step.duration_s:.0f} s",
@@ -92,7 +115,7 @@ def _step(window: Window) -> list[Child]:
         _with_unit(step.throttle_thermal_s, "s", 1),
         number(step.joules_per_output_token, 2),
         number(step.net_joules_per_output_token, 2),
-        "client-bound: the client was the limit" if step.client_bound else "",
+        "client-bound" if step.client_bound else "",
     ]
 
 
@@ -104,7 +127,7 @@ def _card(card: CardCurves) -> list[Child]:
         _with_unit(card.min_headroom_celsius, "°C"),
         _with_unit(card.mean_power_watts, "W"),
         _with_unit(card.power.highest, "W"),
-        _with_unit(card.clock.lowest, "MHz"),
+        _with_unit(card.lowest_clock_mhz, "MHz"),
         _with_unit(_divided(card.peak_memory_used_bytes, 2**30), "GiB", 1),
         _with_unit(card.thermal.advanced, "s", 1),
         _with_unit(card.power_throttle.advanced, "s", 1),
@@ -126,7 +149,6 @@ def _finding(found: Found, mark: int | None) -> list[Child]:
 
 
 def _throttle(throttle: Throttle, cost: ThrottleCost, windows: Sequence[Window]) -> list[Child]:
-    load = next((w.load for w in windows if w.opens_s <= throttle.began_s < w.closes_s), "")
     lasted = f"{throttle.ended_s - throttle.began_s:.1f} s"
     return [
         f"{throttle.gpu}",
@@ -136,11 +158,16 @@ def _throttle(throttle: Throttle, cost: ThrottleCost, windows: Sequence[Window])
         lasted if throttle.is_over else f"{lasted}, goes on",
         _with_unit(throttle.peak_temperature_celsius, "°C"),
         _with_unit(throttle.lowest_sm_clock_mhz, "MHz"),
-        load or "none",
+        _load_at(throttle.began_s, windows) or "none",
         number(cost.before_tokens_per_s),
         number(cost.during_tokens_per_s),
         NOT_OFFERED if cost.change is None else f"{cost.change * 100:+.0f} %".replace("-", "−"),
+        THROTTLE_CHECK[throttle.kind],
     ]
+
+
+def _load_at(moment: float, windows: Sequence[Window]) -> str:
+    return next((w.load for w in windows if w.opens_s <= moment < w.closes_s), "")
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Child]]) -> Markup:

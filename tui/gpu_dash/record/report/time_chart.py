@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from gpu_dash.record.report.axis import Axis, linear_ticks, time_ticks
 from gpu_dash.record.report.markup import Markup, element, joined
@@ -20,6 +21,7 @@ _LEFT, _RIGHT = 74.0, 1104.0
 _PANEL, _GAP = 104.0, 32.0
 _LANE = 11.0
 _LABEL_PIXELS = 22.0
+_LINE_PIXELS = 15.0
 _NEAR_PIXELS = 13.0
 """Two labels nearer than this would stand on each other."""
 
@@ -174,11 +176,7 @@ def _panel_parts(across: Axis, up: Axis, panel: Panel, top: float) -> Iterator[M
     for line in panel.lines:
         path = area_path if line.is_area else line_path
         yield element("path", d=path(line.series, across, up), class_=line.style)
-    for rule in panel.rules:
-        if up.holds(rule.value):
-            y = up.place(rule.value)
-            yield _line(_LEFT, y, _RIGHT, y, "rule")
-            yield _text(_RIGHT - 4, y - 3, rule.label, "rule-label end")
+    yield from _rules(up, panel.rules)
     for at_s, words in panel.marks:
         x = across.place(at_s)
         yield element(
@@ -187,6 +185,19 @@ def _panel_parts(across: Axis, up: Axis, panel: Panel, top: float) -> Iterator[M
             d=f"M{x - 3:.1f} {top + _PANEL:.1f}h6l-3 -7z",
             class_="failed",
         )
+
+
+def _rules(up: Axis, rules: Sequence[Rule]) -> Iterator[Markup]:
+    """The levels; labels that would stand on each other share the place below the lowest."""
+    shown = sorted((rule for rule in rules if up.holds(rule.value)), key=lambda rule: -rule.value)
+    labels: list[str] = []
+    for rule, after in zip_longest(shown, shown[1:]):
+        y = up.place(rule.value)
+        yield _line(_LEFT, y, _RIGHT, y, "rule")
+        labels.append(rule.label)
+        if after is None or up.place(after.value) - y >= _LINE_PIXELS:
+            yield _text(_LEFT + 5, y + 11, ", ".join(labels), "rule-label")
+            labels = []
 
 
 def _legend(panel: Panel, y: float) -> Markup:

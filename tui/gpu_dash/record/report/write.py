@@ -19,17 +19,17 @@ def write_private(path: Path, content: str, *, is_forced: bool = False) -> None:
     Raises:
         RecordError: there is something already, or it cannot be written.
     """
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    target = path.with_name(f".{path.name}.{os.getpid()}.new") if is_forced else path
     try:
-        with open(fresh, "x", encoding="utf-8", opener=_private) as file:
-            file.write(content)
-        try:
-            if is_forced:
-                fresh.replace(path)
-            else:
-                os.link(fresh, path, follow_symlinks=False)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with open(target, "x", encoding="utf-8", opener=_private) as file:
+            try:
+                file.write(content)
+                file.flush()
+                if is_forced:
+                    target.replace(path)
+            except OSError:
+                target.unlink(missing_ok=True)
+                raise
     except FileExistsError as error:
         raise RecordError(
             f"{path} is there already; name another file with --output, or say --force"
