@@ -37,12 +37,13 @@ _SOURCE_SEVERITY = {
     GpuSourceState.NONE: Severity.INFO,
 }
 _SERVER_SEVERITY = {ServerState.UNREACHABLE: Severity.ERROR, ServerState.FAILED: Severity.CRITICAL}
-_THROTTLE_CHECK = {
+THROTTLE_CHECK = {
     ThrottleKind.THERMAL: "air flow, fans and the neighbouring card; then a lower power limit",
     ThrottleKind.POWER_BRAKE: "power supply, cables and the power cap of the chassis",
     ThrottleKind.SLOWDOWN: "temperature, power cables and the power cap of the chassis",
     ThrottleKind.POWER_CAP: "",
 }
+"""What to look at first."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def _gpu_entry(
                 "gpu",
                 f"gpu:{event.gpu}",
                 ", ".join([f"{kind}", *(value for value in values if value)]),
-                _THROTTLE_CHECK[kind],
+                THROTTLE_CHECK[kind],
             )
         case ev.ThrottleEnded(kind=kind):
             values = [

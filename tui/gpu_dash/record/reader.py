@@ -88,7 +88,7 @@ class SessionReader:
         """
         journal = list(self.rows("events.csv"))
         told = [event for row in journal if (event := event_of(row)) is not None]
-        requests = list(self._requests())
+        requests = list(self.requests())
         sources: list[Iterable[ev.Event]] = [
             told,
             self._cards(told),
@@ -102,6 +102,29 @@ class SessionReader:
         ]
         yield self._began()
         yield from sorted(itertools.chain.from_iterable(sources), key=lambda event: event.at)
+
+    def told(self) -> Iterator[ev.Event]:
+        """The events of ``events.csv`` as they stand in it, their moments counted from the
+        session's start; rows that only point to another file are passed over.
+
+        Raises:
+            RecordError: the file cannot be read.
+        """
+        for row in self.rows("events.csv"):
+            event = event_of(row)
+            if event is not None:
+                yield event
+
+    def steps(self) -> Iterator[StepResult]:
+        """The finished steps that can be read.
+
+        Raises:
+            RecordError: the file cannot be read.
+        """
+        for record in self.records("steps.csv"):
+            result = struct_of(record, StepResult)
+            if result is not None:
+                yield result
 
     def _records_since(self, name: str, since_s: float) -> Iterator[Record]:
         """The records with a time, from a moment on."""
@@ -166,8 +189,13 @@ class SessionReader:
             if metrics is not None:
                 yield ev.ServerMetricsRead(at=record["time_s"], metrics=metrics)
 
-    def _requests(self) -> Iterator[tuple[float, RequestRecord]]:
-        """The requests, each with the moment at which its end was reported."""
+    def requests(self) -> Iterator[tuple[float, RequestRecord]]:
+        """The requests, each with the moment at which its end was reported; all moments count
+        from the session's start.
+
+        Raises:
+            RecordError: the file cannot be read.
+        """
         for record in self.records("requests.csv"):
             moments = {"scheduled": record.get("scheduled_s"), "sent": record.get("time_s")}
             request = struct_of({**record, **moments}, RequestRecord)
@@ -183,12 +211,10 @@ class SessionReader:
             for row in journal
             if row.get("kind") == STEP_END
         }
-        for record in self.records("steps.csv"):
-            result = struct_of(record, StepResult)
-            if result is not None:
-                at = ends.get(f"step:{result.step}")
-                end = result.time_s + result.duration_s if at is None else at
-                yield ev.StepEnded(at=end, result=result)
+        for result in self.steps():
+            at = ends.get(f"step:{result.step}")
+            end = result.time_s + result.duration_s if at is None else at
+            yield ev.StepEnded(at=end, result=result)
 
     def _log(self, findings: Iterable[ev.Finding]) -> Iterator[ev.Event]:
         if self.meta.kind is HandleKind.EXTERNAL:

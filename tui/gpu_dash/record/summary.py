@@ -30,7 +30,9 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     requests_failed: int
     best_output_tokens_per_s: float | None
     best_concurrency: int | None
-    """Where it had the best throughput."""
+    """Where it had the best throughput; ``None`` if that was in an open loop."""
+    best_request_rate: float | None
+    """The same of an open loop."""
     peak_temperature_celsius: float | None
     """Over the steps."""
     throttle_thermal_s: float | None
@@ -65,6 +67,7 @@ def summarize_session(folder: Path) -> SessionSummary:
         requests_failed=sum(step.get("requests_failed") or 0 for step in steps),
         best_output_tokens_per_s=best.get("output_tokens_per_s"),
         best_concurrency=best.get("concurrency"),
+        best_request_rate=best.get("request_rate"),
         peak_temperature_celsius=highest(step.get("peak_temperature_celsius") for step in steps),
         throttle_thermal_s=total(step.get("throttle_thermal_s") for step in steps),
         exit_code=meta.exit_code,

@@ -1,7 +1,7 @@
 """The load's ticks, made again from its requests.
 
 Ticks are not recorded: each request says when it was sent, when its first token came, when its
-last one did and how many there were. Its tokens are spread evenly between the two.
+last one did and how many there were (:mod:`~gpu_dash.analysis.token_flow`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_dash.analysis.percentile import percentile
+from gpu_dash.analysis.token_flow import first_and_last_token, spread
 from gpu_dash.model.events import LoadTick
 from gpu_dash.model.load import Outcome, RequestRecord
 
@@ -70,8 +71,7 @@ def ticks_of(requests: Sequence[tuple[float, RequestRecord]]) -> list[LoadTick]:
 def _spread(
     intervals: defaultdict[int, _Interval], request: RequestRecord, reported_at: float
 ) -> None:
-    last_token = reported_at if request.e2e_s is None else request.sent + request.e2e_s
-    first_token = last_token if request.ttft_s is None else request.sent + request.ttft_s
+    first_token, last_token = first_and_last_token(request, reported_at)
     ended = intervals[_index(last_token)]
     if request.outcome is Outcome.OK:
         ended.ok += 1
@@ -80,18 +80,11 @@ def _spread(
     if request.ttft_s is not None:
         intervals[_index(first_token)].ttfts.append(request.ttft_s)
     for index in range(_index(request.sent), _index(last_token) + 1):
-        interval = intervals[index]
-        interval.in_flight += 1
-        opens, closes = index * INTERVAL_S, (index + 1) * INTERVAL_S
-        overlap = min(closes, last_token) - max(opens, first_token)
-        if request.output_tokens == 0 or overlap < 0:
-            continue
-        if last_token > first_token:
-            interval.tokens += request.output_tokens * overlap / (last_token - first_token)
-        elif index == _index(last_token):
-            interval.tokens += request.output_tokens
+        intervals[index].in_flight += 1
+    for index, tokens in spread(request.output_tokens, first_token, last_token, INTERVAL_S):
+        intervals[index].tokens += tokens
         if request.tpot_s is not None:
-            interval.tpots.append(request.tpot_s)
+            intervals[index].tpots.append(request.tpot_s)
 
 
 def _index(moment: float) -> int:
