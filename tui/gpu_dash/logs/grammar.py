@@ -92,14 +92,16 @@ _PREFIXES = re.compile(rf"{_PREFIX}(?:{_PREFIX})?")
 _TORCH = re.compile(
     r"(?:\[rank(\d+)\]:)?"
     r"(?:\[([IWEF])(\d{3,4} \d\d:\d\d:\d\d\.\d+)? ?([\w.]+):\d+\]"
-    r"|([IWEF])(\d{4,8} \d\d:\d\d:\d\d\.\d+) +\d+ ([\w.]+):\d+\]) ?"
+    r"|([IWEF])(\d{4,8} \d\d:\d\d:\d\d\.\d+) +\d+ ([\w./]+):\d+\]) ?"
 )
 _TORCH_RANK = re.compile(r"(?:\[(?:PG [^\]]*)?[Rr]ank (\d+)\] ?)")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
 _NCCL = re.compile(
     r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?[^\s:]{1,255}:(\d+):\d+ \[(-?\d+)\] "
-    r"(?:\S{1,300}:\d+ )?NCCL ([A-Z]+) "
+    r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL ([A-Z]+) "
 )
+_NCCL_BARE = re.compile(r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL (WARN|ERROR|INFO) ")
+"""A line that somebody quoted without host and process."""
 _NCCL_LEVELS = {"INFO": Level.INFO, "WARN": Level.WARNING, "ERROR": Level.ERROR}
 _KERNEL = re.compile(
     r"(?:<\d+>)?(?:kern +:\w+ *: )?(?:"
@@ -206,6 +208,9 @@ def _foreign(text: str) -> Record | None:
                 stamp=stamp or "",
                 device=int(device),
             )
+    match = _NCCL_BARE.match(text)
+    if match is not None:
+        return Record(Form.NCCL, text[match.end() :], _NCCL_LEVELS[match[1]])
     if text.startswith("{") and (record := _json(text)) is not None:
         return record
     match = _KERNEL.match(text)

@@ -28,6 +28,30 @@ IGNORED = (
         ),
     ),
     Rule(
+        # Tuning tries variants of a kernel that the card cannot run, and leaves them out.
+        "",
+        ("Runtime error during autotuning", "No valid triton configs", "Ignoring this choice"),
+        matches=(
+            "E1130 10:13:02.123000 77 torch/_inductor/select_algorithm.py:2134] [0/0] No valid "
+            "triton configs. OutOfMemoryError: out of resource: triton_mm Required: 147456 "
+            "Hardware limit:101376",
+        ),
+    ),
+    Rule(
+        # What torch does after it said what happened.
+        "",
+        (
+            "preparing to dump debug info",
+            "Terminating the process after attempting to dump debug info",
+            "Could not acquire GIL",
+            "First PG on this rank to signal",
+        ),
+        matches=(
+            "[rank0]:[E429 13:55:49.384620373 ProcessGroupNCCL.cpp:1533] [PG ID 0 PG GUID 0 Rank "
+            "0] ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1",
+        ),
+    ),
+    Rule(
         # How every process that is asked to stop leaves its event loop.
         "",
         ("KeyboardInterrupt", "SystemExit", "CancelledError", "GeneratorExit"),

@@ -7,6 +7,8 @@ from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _SAID = voices(Voice.RAW, Voice.FAILURE, Voice.NCCL_WARN)
+_SAID_BY_RANK = r"^ *what\(\): .*?\[(?:PG [^\]]*)?Rank (?P<rank>\d+)\]"
+"""torch's own prefix is missing in the ``what()`` of an exception that nobody caught."""
 _SHM_FRAMES = When(
     text=r"/dev/shm|psm_", frames=r"shm_broadcast|shared_memory\.py|shm_object_storage"
 )
@@ -28,7 +30,8 @@ RULES = (
             "Call to posix_fallocate failed",
             "ncclShmOpen",
             "ncclShmemAllocateShareableBuffer",
-            "/dev/shm/nccl-",
+            "/dev/shm/",
+            "shm_open",
         ),
         unless=r"out of resource",
         weight=Weight.DETAIL,
@@ -41,6 +44,8 @@ RULES = (
             "RuntimeError: unable to open shared memory object </torch_1204_9> in read-write mode",
             "RuntimeError: unable to mmap 1024 bytes from file </torch_12_4>: Cannot allocate "
             "memory (12)",
+            "host-a:88:151 [1] transport/shm.cc:114 NCCL WARN Call to shm_open failed : Permission "
+            "denied",
         ),
         rejects=(
             "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: "
@@ -93,7 +98,10 @@ RULES = (
             "Some NCCL operations have failed or timed out",
             "error or timeout) detected by watchdog",
             "Received a global timeout from another rank",
+            "flight recorder dump signal from another rank",
+            "To avoid data inconsistency, we are taking the entire process down",
         ),
+        values=_SAID_BY_RANK,
         weight=Weight.UNEXPLAINED,
         matches=(
             "[rank3]:[E1012 22:31:22.267261276 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught "
@@ -109,6 +117,10 @@ RULES = (
             "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:629] [Rank 3] Some NCCL operations "
             "have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent "
             "GPU operations might run on corrupted/incomplete data.",
+            "[rank3]:[E829 14:01:28.7 ProcessGroupNCCL.cpp:682] [PG ID 0 PG GUID 0 Rank 3] "
+            "Observed flight recorder dump signal from another rank via TCPStore.",
+            "  what():  [PG ID 0 PG GUID 0 Rank 3] Process group watchdog thread terminated with "
+            "exception: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5",
         ),
         rejects=(
             "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
@@ -170,9 +182,14 @@ RULES = (
             "socketPollConnect",
             "NET/IB",
             "NET/OFI",
+            "NET/Socket",
             "ibv_",
             "Address family",
+            "neither AF_INET",
             "Message truncated",
+            "ocket",
+            "Connect to ",
+            "GID",
         ),
         unless=r"NET/IB : No device found",
         weight=Weight.DETAIL,
@@ -186,6 +203,9 @@ RULES = (
             "error Invalid argument errno 22",
             "host-b:12:90 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from "
             "peer 192.0.2.9<4411> with status=12 opcode=0 len=0 vendor err 129",
+            "host-b:12:90 [3] misc/socket.cc:751 NCCL WARN socketFinalizeAccept: wrong type 1 != 3",
+            "host-b:12:90 [3] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_0:1 Got async event : "
+            "port error",
         ),
         rejects=("host-a:2336:2336 [0] NCCL INFO NET/IB : No device found.",),
     ),
@@ -252,6 +272,38 @@ RULES = (
             "socket cannot be retrieved. err=-3",
         ),
     ),
+    Rule(
+        "nccl_net",
+        ("retrieving ncclUniqueId",),
+        pattern=r"store->get\(.*got error: (?P<what>[^,]+)",
+        weight=Weight.UNEXPLAINED,
+        first_check="the process of rank 0 first: did it die before it could answer; then the way "
+        "to it",
+        matches=(
+            "torch.distributed.DistBackendError: [1] is setting up NCCL communicator and "
+            "retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but "
+            "store->get('0') got error: Connection reset by peer",
+        ),
+        rejects=("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317",),
+    ),
+    Rule(
+        "nccl_net",
+        ("The client socket has failed to connect to", "The client socket has timed out"),
+        # A peer that refuses may not be up yet, and no family of addresses (97) is no fault.
+        pattern=r"errno: (?:101|110|113)\b|timed out",
+        weight=Weight.WAITING,
+        severity=Severity.WARNING,
+        voices=voices(Voice.WARNING),
+        first_check="route and firewall to the address in the line",
+        matches=(
+            "[W1130 10:13:02.1 socket.cpp:752] [c10d] The client socket has failed to connect to "
+            "[host-b]:29500 (errno: 113 - No route to host).",
+        ),
+        rejects=(
+            "[W1130 10:13:02.1 socket.cpp:752] [c10d] The client socket has failed to connect to "
+            "[localhost]:29500 (errno: 97 - Address family not supported by protocol).",
+        ),
+    ),
     # -- wrong use, inside errors, the rest ------------------------------------------------------
     Rule(
         "device_visibility",
@@ -280,7 +332,13 @@ RULES = (
             "corrupted comm object",
             "nvmlInit",
             "nvmlDevice",
+            "Mismatched NCCL version",
+            "/sys/",
+            "Attribute ",
+            "Could not find a path for pattern",
         ),
+        pattern=r"NCCL error: in|developers|ncclIn|ismatched|corrupted comm|nvml|/sys/"
+        r"|Attribute \S+ of node|for pattern",
         weight=Weight.UNEXPLAINED,
         voices=_SAID,
         matches=(
@@ -290,6 +348,10 @@ RULES = (
             "ncclInternalError: Internal check failed.",
             "host-a:9:77 [1] misc/nvmlwrap.cc:164 NCCL WARN nvmlDeviceGetHandleByPciBusId() "
             "failed: Not Found",
+            "host-a:9:77 [1] graph/xml.cc:77 NCCL WARN Could not find real path of "
+            "/sys/class/pci_bus/0000:00/../../0000:00:05.0",
+            "host-a:9:77 [1] init.cc:935 NCCL WARN Mismatched NCCL version detected : rank 0 "
+            "version 22005 rank 1 version 21903 ",
         ),
         rejects=("host-a:213:213 [1] NCCL INFO group.cc:269 -> 3",),
     ),
@@ -368,7 +430,6 @@ RULES = (
         ("error", "Error", "fail", "Fail", "abort", "Abort"),
         pattern=r"(?i)\b(?:error|fail(?:ed|ure)?|abort(?:ed)?)\b",
         weight=Weight.UNEXPLAINED,
-        severity=Severity.ERROR,
         voices=voices(Voice.NCCL_WARN),
         first_check="what NCCL says here; then /dev/shm, the interface, the version on all nodes",
         matches=(
@@ -379,6 +440,30 @@ RULES = (
             'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
             "environment which can lead to low RCCL performance, system instablity or hang!",
         ),
+    ),
+    Rule(
+        "",
+        ("HSA_FORCE_FINE_GRAIN_PCIE", "NUMA auto balancing", "numa_balancing"),
+        voices=voices(Voice.NCCL_WARN),
+        matches=(
+            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
+            "environment which can lead to low RCCL performance, system instablity or hang!",
+            "host-a:4:4 [0] init.cc:90 NCCL WARN NUMA auto balancing enabled which can lead to "
+            'variability in the RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"',
+        ),
+    ),
+    Rule(
+        # NCCL warns of nothing that is harmless, so what is not known above is told, too.
+        "nccl_internal",
+        ("",),
+        weight=Weight.WAITING,
+        severity=Severity.WARNING,
+        voices=voices(Voice.NCCL_WARN),
+        first_check="what NCCL says here; the topology it found (NCCL_DEBUG=INFO)",
+        matches=(
+            "host-a:213:260 [3] misc/param.cc:53 NCCL WARN Something that nobody has seen so far",
+        ),
+        rejects=("host-a:213:260 [3] NCCL INFO Something that nobody has seen so far",),
     ),
     Rule(
         "allreduce_fallback",
