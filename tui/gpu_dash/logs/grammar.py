@@ -116,11 +116,22 @@ _KERNEL_MESSAGE = re.compile(
 )
 _PROGRESS = re.compile(r"\d%(?: Completed \| |\|[^|]*\| *)[^\s|]{1,30}/[^\s|]{1,30} \[[\d:]+<")
 _CARRIER = re.compile(
-    # docker logs -t and Kubernetes; docker compose; the journal
-    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"
+    # docker logs -t, Kubernetes, journalctl -o short-iso; docker compose; journalctl, ts
+    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) "
+    r"(?:std(?:out|err) [FP] |[\w.:-]{0,255}[\w.-] [\w.@/-]+(?:\[\d+\])?: )?"
     r"|[\w.-]+ +\| "
-    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.@/-]+(?:\[\d+\])?: "
+    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} (?:[\w.:-]{0,255}[\w.-] [\w.@/-]+(?:\[\d+\])?: )?"
+    # a time of any tool; kubectl logs --prefix; mpirun --tag-output; srun --label
+    r"|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\]? "
+    r"|\[pod/[\w./-]+\] "
+    r"|\[\d+,\d+\]<std(?:out|err)>: ?"
+    r"| {0,3}\d{1,4}: "
 )
+_PLAIN = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?[\s|-]{1,5}"
+    r"(?:[\w.]{1,100} [|-] )?\[?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\]?(?!: {2})[\s:|-]{1,8}"
+)
+"""What Python's own formatters make of a record, where somebody configured vLLM's logging."""
 _CLIENT = "client: "
 
 
@@ -178,6 +189,17 @@ def _parse_rarer(text: str, *, carried: bool) -> Record:
     if glued is not None:
         # Behind a progress bar without a line feed, or behind VLLM_LOGGING_PREFIX.
         return _record(glued, body)
+    plain = _PLAIN.match(body)
+    if plain is not None:
+        return Record(
+            Form.VLLM,
+            body[plain.end() :],
+            _LEVELS[plain[2]],
+            process,
+            pid,
+            plain[1],
+            head=text[:start] + plain[0],
+        )
     if not carried:
         carrier = _CARRIER.match(body)
         if carrier is not None:
@@ -256,6 +278,10 @@ class _Json(msgspec.Struct):
     timestamp: Any = ""
     filename: str = ""
     exc_info: Any = None
+    log: str = ""
+    """The line itself, in the files of Docker's json-file driver."""
+    journal: str = msgspec.field(default="", name="MESSAGE")
+    """The same of ``journalctl -o json``."""
 
 
 _json_decoder = msgspec.json.Decoder(_Json)
@@ -268,6 +294,11 @@ def _json(text: str) -> Record | None:
         return None
     level = _LEVELS.get((fields.levelname or fields.level or fields.severity).upper())
     message = fields.message or fields.msg
+    carried = fields.log or fields.journal or (message if level is None else "")
+    if carried:
+        line = carried.rstrip("\r\n")
+        match = _RECORD.match(line)
+        return _record(match, line) if match else _parse_rarer(line, carried=True)
     if level is None or not message:
         return None
     if isinstance(fields.exc_info, str):
