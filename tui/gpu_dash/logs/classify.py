@@ -122,7 +122,9 @@ class Classifier:
             elif voice is Voice.KERNEL:
                 self._note_card(record.message, number)
             elif voice is Voice.FAILURE and record.message.strip():
-                self._report_unknown([Unknown(number, text, record, is_exception=False, due=number)])
+                self._report_unknown(
+                    [Unknown(number, text, record, is_exception=False, due=number)]
+                )
         shown = _cut(text)
         if found is None:
             return LogLine(number, shown)

@@ -81,9 +81,10 @@ _UVICORN = {f"{name}:".ljust(10): level for name, level in _LEVELS.items()}
 """uvicorn pads level and colon to ten columns."""
 
 # Every repetition is bounded, so that no line, however it was made, takes long.
-_PREFIX = r"\(([A-Za-z][^()]{0,60}?) pid=(\d+)[^()]{0,80}\) ?"
+_PREFIX = r"\(([A-Za-z](?:[^()]{0,60}?|\w{0,40}\([\w()]{0,100}\))) pid=(\d+)[^()]{0,80}\) ?"
 _VLLM = (
-    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d-\d\d \d\d:\d\d:\d\d) "
+    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"(\d\d-\d\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z-]{0,13}) "
     r"\[?(?:[^\s\]:]{0,200}/)?([^\s\]:/]{1,100}):\d+\] ?"
 )
 _RECORD = re.compile(rf"(?:{_PREFIX})?(?:{_VLLM}|({'|'.join(_UVICORN)}))")
@@ -122,8 +123,9 @@ _CARRIER = re.compile(
     r"|[\w.-]+ +\| "
     r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} (?:[\w.:-]{0,255}[\w.-] [\w.@/-]+(?:\[\d+\])?: )?"
     # a time of any tool; kubectl logs --prefix; mpirun --tag-output; srun --label
-    r"|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\]? "
+    r"|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\]? (?:\[[A-Z][a-z]+\] (?:\(\w+\) )?)?"
     r"|\[pod/[\w./-]+\] "
+    r"|[A-Z]+ \d{4}-\d\d-\d\dT[\d:.]+Z \[resource\.[^\]]{1,200}\] "
     r"|\[\d+,\d+\]<std(?:out|err)>: ?"
     r"| {0,3}\d{1,4}: "
 )

@@ -102,7 +102,8 @@ RULES = (
     Rule(
         "client_url",
         ("404", "405"),
-        pattern=r"(?:HTTP|code:?|status:?) ?40[45]\b|\b404 (?:page not found|Client Error|Not Found)",
+        pattern=r"(?:HTTP|code:?|status:?) ?40[45]\b"
+        r"|\b404 (?:page not found|Client Error|Not Found)",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
         matches=(

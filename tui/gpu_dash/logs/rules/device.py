@@ -12,7 +12,13 @@ _NOTED = voices(Voice.RAW, Voice.FAILURE, Voice.WARNING, Voice.NOTE)
 RULES = (
     Rule(
         "fabric_manager",
-        ("system not yet initialized", "Error 802", "cudaErrorSystemNotReady"),
+        (
+            "system not yet initialized",
+            "Error 802",
+            "cudaErrorSystemNotReady",
+            "nvidia-fabricmanager.service failed",
+            "nvidia-fabricmanager.service: Failed",
+        ),
         voices=_SAID,
         matches=(
             "torch.AcceleratorError: CUDA error: system not yet initialized",
@@ -214,7 +220,9 @@ RULES = (
                 "`rocminfo` inside the container: --device /dev/kfd --device /dev/dri, the groups "
                 "video and render",
             ),
-            Case("busy or unavailable", "who holds the card, and its compute mode: `nvidia-smi -q`"),
+            Case(
+                "busy or unavailable", "who holds the card, and its compute mode: `nvidia-smi -q`"
+            ),
         ),
         matches=(
             "RuntimeError: No CUDA GPUs are available",

@@ -81,6 +81,7 @@ CONSEQUENCES = (
             "engine core exited unexpectedly",
             "died unexpectedly, shutting down client",
             "Failed core proc(s)",
+            "is already dead, terminating server process",
         ),
         weight=Weight.CONSEQUENCE,
         voices=voices(Voice.RAW, Voice.FAILURE, Voice.WARNING),
@@ -93,6 +94,8 @@ CONSEQUENCES = (
             "(EngineCore pid=71) ERROR 04-09 20:31:12 [core.py:1110] RuntimeError: Worker failed "
             "with error 'CUDA out of memory.', please check the stack trace above for the root "
             "cause",
+            "CRITICAL 09-07 01:49:38 launcher.py:98] AsyncLLMEngine is already dead, terminating "
+            "server process",
             "(APIServer pid=22191) WARNING 11-30 18:54:10 [core_client.py:817] [shutdown] "
             "MPClient: engine core exited unexpectedly; starting cleanup",
         ),
