@@ -1,4 +1,4 @@
-"""NCCL and RCCL (which prints NCCL's names), torch's process groups, peer-to-peer."""
+"""NCCL and RCCL (which prints NCCL's names), torch's process groups."""
 
 from __future__ import annotations
 
@@ -169,141 +169,6 @@ RULES = (
         ),
         rejects=("(Worker pid=9) INFO 11-30 18:50:34 [pynccl.py:113] vLLM is using nccl==2.28.9",),
     ),
-    # -- the network -----------------------------------------------------------------------------
-    Rule(
-        "nccl_net",
-        (
-            "No route to host",
-            "Connection refused",
-            "Connection timed out",
-            "Network is unreachable",
-            "socket interface found",
-            "socketStartConnect",
-            "socketPollConnect",
-            "NET/IB",
-            "NET/OFI",
-            "NET/Socket",
-            "ibv_",
-            "Address family",
-            "neither AF_INET",
-            "Message truncated",
-            "ocket",
-            "Connect to ",
-            "GID",
-        ),
-        unless=r"NET/IB : No device found",
-        weight=Weight.DETAIL,
-        voices=voices(Voice.NCCL_WARN),
-        first_check="route and firewall to the peer's address; NCCL_SOCKET_IFNAME",
-        matches=(
-            "host-b:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
-            "192.0.2.14<56849> returned 113(No route to host) errno 115(Operation now in progress)",
-            "host-b:12:40 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
-            "host-b:12:90 [3] misc/ibvwrap.cc:261 NCCL WARN Call to ibv_modify_qp failed with "
-            "error Invalid argument errno 22",
-            "host-b:12:90 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from "
-            "peer 192.0.2.9<4411> with status=12 opcode=0 len=0 vendor err 129",
-            "host-b:12:90 [3] misc/socket.cc:751 NCCL WARN socketFinalizeAccept: wrong type 1 != 3",
-            "host-b:12:90 [3] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_0:1 Got async event : "
-            "port error",
-        ),
-        rejects=("host-a:2336:2336 [0] NCCL INFO NET/IB : No device found.",),
-    ),
-    Rule(
-        "nccl_net",
-        ("closed by remote peer", "Connection reset by peer", "Broken pipe", "Connection closed"),
-        weight=Weight.UNEXPLAINED,
-        voices=voices(Voice.NCCL_WARN),
-        matches=(
-            "host-b:9:77 [1] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by "
-            "remote peer host-a<35764>",
-        ),
-        rejects=(
-            "gpuhost:5158:5256 [0] NCCL INFO [Service thread] Connection closed by localRank 1",
-        ),
-    ),
-    Rule(
-        "nccl_net",
-        ("retrying (",),
-        pattern=r"onnect.*retrying \(\d+/\d+\)",
-        weight=Weight.WAITING,
-        severity=Severity.WARNING,
-        voices=voices(Voice.NCCL_NOTE),
-        matches=(
-            "host-b:240:240 [6] NCCL INFO socketPollConnect: connect returned No route to host, "
-            "retrying (26/34) after sleep for 2600 msec",
-        ),
-        rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
-    ),
-    Rule(
-        "nccl_net",
-        (
-            "remote process exited or there was a network error",
-            "ncclRemoteError",
-            "DistNetworkError",
-            "DistStoreError",
-            "client socket has timed out",
-            "client socket has failed to connect to any network address",
-            "connectFullMesh failed",
-            "gloo/transport/",
-            "failed to recv, got 0 bytes",
-            "sendBytes failed",
-            "clients joined",
-            "Socket Timeout",
-            "wait timeout after",
-            "Timed out initializing process group",
-        ),
-        weight=Weight.UNEXPLAINED,
-        first_check="the peer first: did its process die, is its port reachable; then the network",
-        unless=r"EADDRINUSE|already in use",
-        matches=(
-            "RuntimeError: NCCL error: remote process exited or there was a network error",
-            "[E306 00:03:07.842961975 socket.cpp:1011] [c10d] The client socket has timed out "
-            "after 60000ms while trying to connect to (192.0.2.12, 29400).",
-            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. "
-            "1/2 clients joined.",
-            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
-            "by peer [192.0.2.7]:35463",
-            "RuntimeError: Timed out initializing process group in store based barrier on rank: 1, "
-            "for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)",
-        ),
-        rejects=(
-            "[rank1]:[W122 20:05:19.749124012 socket.cpp:204] [c10d] The hostname of the client "
-            "socket cannot be retrieved. err=-3",
-        ),
-    ),
-    Rule(
-        "nccl_net",
-        ("retrieving ncclUniqueId",),
-        pattern=r"store->get\(.*got error: (?P<what>[^,]+)",
-        weight=Weight.UNEXPLAINED,
-        first_check="the process of rank 0 first: did it die before it could answer; then the way "
-        "to it",
-        matches=(
-            "torch.distributed.DistBackendError: [1] is setting up NCCL communicator and "
-            "retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but "
-            "store->get('0') got error: Connection reset by peer",
-        ),
-        rejects=("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317",),
-    ),
-    Rule(
-        "nccl_net",
-        ("The client socket has failed to connect to", "The client socket has timed out"),
-        # A peer that refuses may not be up yet, and no family of addresses (97) is no fault.
-        pattern=r"errno: (?:101|110|113)\b|timed out",
-        weight=Weight.WAITING,
-        severity=Severity.WARNING,
-        voices=voices(Voice.WARNING),
-        first_check="route and firewall to the address in the line",
-        matches=(
-            "[W1130 10:13:02.1 socket.cpp:752] [c10d] The client socket has failed to connect to "
-            "[host-b]:29500 (errno: 113 - No route to host).",
-        ),
-        rejects=(
-            "[W1130 10:13:02.1 socket.cpp:752] [c10d] The client socket has failed to connect to "
-            "[localhost]:29500 (errno: 97 - Address family not supported by protocol).",
-        ),
-    ),
     # -- wrong use, inside errors, the rest ------------------------------------------------------
     Rule(
         "device_visibility",
@@ -368,63 +233,9 @@ RULES = (
         ),
         rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
     ),
-    # -- peer-to-peer ----------------------------------------------------------------------------
-    Rule(
-        "p2p_allreduce",
-        ("iommu=",),
-        pattern=r"Missing \"(?:amd_)?iommu=",
-        weight=Weight.CONDITION,
-        severity=Severity.WARNING,
-        voices=voices(Voice.NCCL_WARN),
-        first_check="`iommu=pt` on the kernel command line, if collectives hang",
-        matches=(
-            'host-a:402:402 [0] hipify/src/init.cc:179 NCCL WARN Missing "iommu=pt" from kernel '
-            "command line which can lead to system instablity or hang!",
-        ),
-        rejects=(
-            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
-            "environment which can lead to low RCCL performance, system instablity or hang!",
-        ),
-    ),
-    Rule(
-        "p2p_allreduce",
-        (
-            "custom_all_reduce.cuh",
-            "custom_all_reduce.cu:",
-            "quick_all_reduce.cuh",
-            "peer access is not supported",
-            "peer access has not been enabled",
-            "peer mapping resources exhausted",
-            "cudaIpcOpenMemHandle",
-            "hipIpcOpenMemHandle",
-            "hipIpcGetMemHandle",
-            "cudaErrorPeerAccess",
-            "cudaDeviceEnablePeerAccess",
-            "hipDeviceEnablePeerAccess",
-        ),
-        voices=_SAID,
-        matches=(
-            "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:310 'invalid argument'",
-            "host-a:204802:204836 [1] src/transport/p2p.cc:220 NCCL WARN hipIpcGetMemHandle "
-            "failed : invalid argument",
-        ),
-        rejects=(
-            "INFO 03-20 16:01:58 custom_all_reduce.py:226] Registering 5635 cuda graph addresses",
-        ),
-    ),
-    Rule(
-        "p2p_allreduce",
-        ("CUDA error:", "HIP error:"),
-        when=When(frames=r"custom_all_reduce\.py|quick_all_reduce\.py|flashinfer_all_reduce"),
-        matches=(
-            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470]   File "
-            '"/opt/vllm/distributed/device_communicators/custom_all_reduce.py", line 300, in '
-            "register_graph_buffers\n"
-            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470] "
-            "RuntimeError: CUDA error: invalid argument",
-        ),
-        rejects=("RuntimeError: CUDA error: invalid argument",),
-    ),
+)
+
+ANY_WARNING = (
     Rule(
         "nccl_system_error",
         ("error", "Error", "fail", "Fail", "abort", "Abort"),
@@ -465,39 +276,5 @@ RULES = (
         ),
         rejects=("host-a:213:260 [3] NCCL INFO Something that nobody has seen so far",),
     ),
-    Rule(
-        "allreduce_fallback",
-        (
-            "all-reduce",
-            "allreduce",
-            "all_reduce",
-            "AllReduce",
-            "Allreduce",
-            "All Reduce",
-            "CustomAllreduce",
-            "QuickReduce",
-            "SymmMem",
-            "symmetric memory",
-            "Symmetric memory",
-        ),
-        pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
-        r"|\bfail",
-        weight=Weight.CONDITION,
-        severity=Severity.WARNING,
-        voices=voices(Voice.WARNING, Voice.FAILURE),
-        matches=(
-            "(VllmWorkerProcess pid=9503) WARNING 07-02 17:41:37 custom_all_reduce.py:118] Custom "
-            "allreduce is disabled because it's not supported on more than two PCIe-only GPUs. To "
-            "silence this warning, specify disable_custom_all_reduce=True explicitly.",
-            "(Worker_TP0 pid=7) WARNING 08-11 07:01:02 [symm_mem.py:66] SymmMemCommunicator: "
-            "Device capability 8.0 not supported, communicator is not available.",
-            "(Worker_TP0 pid=7) ERROR 09-11 07:01:02 [allreduce_rms_fusion.py:66] Failed to "
-            "initialize FlashInfer All Reduce workspace: no multicast. AllReduce fusion pass will "
-            "be disabled.",
-        ),
-        rejects=(
-            "(Worker_TP0 pid=5821) INFO 07-31 09:09:49 [flashinfer_all_reduce.py:170] Initialized "
-            "FlashInfer Allreduce norm fusion workspace with backend=mnnvl",
-        ),
-    ),
 )
+"""For what no other rule knows: tried after all rules for NCCL's warnings."""
