@@ -52,6 +52,8 @@ class Stage:
     folder: Path
     home: AgentHome = field(default_factory=lambda: AgentHome.named(MAIN))
     watcher: Watcher | None = None
+    wait_s: float = WAIT_S
+    """The longest that anything here may take to be seen."""
 
     @property
     def store(self) -> Store:
@@ -63,27 +65,38 @@ class Stage:
         self, *, flags: str = "", server: str = "", load: bool = True, wait: bool = True
     ) -> None:
         """Launch the stand-in, and load it."""
-        await ensure_agent(self.home, "sim")
-        self.watcher = await Watcher.open(self.home)
         path = write_profile(self.folder, flags=flags)
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace('model = "quick"\n', f'model = "quick"\n{server}\n'))
-        launch = Launch(
-            profile=load_profile(str(path)), environment=dict(os.environ), folder=str(self.folder)
-        )
-        reply = await self.watcher.ask(launch)
-        assert reply.ok, reply.error
+        await self.launch(path, "sim")
         if not wait:
             return
         await self.until(lambda store: store.server.state is ServerState.READY)
         if load:
-            assert (await self.watcher.ask(SetConcurrency(concurrency=CONCURRENCY))).ok
-            await self.until(lambda store: store.requests_ok > CONCURRENCY)
+            await self.load()
+
+    async def launch(self, profile: Path, gpu_source: str) -> None:
+        """Launch what a profile says, and do not wait for it."""
+        await ensure_agent(self.home, gpu_source)
+        self.watcher = await Watcher.open(self.home)
+        launch = Launch(
+            profile=load_profile(str(profile)),
+            environment=dict(os.environ),
+            folder=str(self.folder),
+        )
+        reply = await self.watcher.ask(launch)
+        assert reply.ok, reply.error
+
+    async def load(self, concurrency: int = CONCURRENCY) -> None:
+        """Keep so many requests open, and wait until each has been answered once."""
+        assert self.watcher is not None
+        assert (await self.watcher.ask(SetConcurrency(concurrency=concurrency))).ok
+        await self.until(lambda store: store.requests_ok > concurrency)
 
     async def until(self, condition: Callable[[Store], Any]) -> None:
         """Wait for what a person would see."""
         assert self.watcher is not None
-        await self.watcher.until(condition, timeout=WAIT_S)
+        await self.watcher.until(condition, timeout=self.wait_s)
 
     async def timed(
         self,
@@ -147,7 +160,7 @@ class Stage:
         return all(path.read_bytes().endswith(b"\n") for path in files)
 
 
-async def play(name: str, fault: Play) -> tuple[str, Outcome]:
+async def play(fault: Play) -> Outcome:
     """Play one fault in a world of its own."""
     folder = Path(tempfile.mkdtemp(prefix="gd-fault-"))
     os.environ["HOME"] = str(folder)
@@ -171,7 +184,7 @@ async def play(name: str, fault: Play) -> tuple[str, Outcome]:
                     process.send_signal(signal.SIGCONT)
                     process.kill()
         shutil.rmtree(folder, ignore_errors=True)
-    return name, outcome
+    return outcome
 
 
 def still_runs(pid: int) -> bool:

@@ -140,7 +140,8 @@ ended = here / "ended"
 if command == "run":
     print("0123456789ab")
 elif command == "logs":
-    print("a line of the container", flush=True)
+    assert "--timestamps" in sys.argv
+    print("2026-11-30T10:00:00.000000001Z a line of the container", flush=True)
     while not ended.exists():
         time.sleep(0.02)
 elif command == "wait":

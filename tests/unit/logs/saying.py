@@ -21,9 +21,9 @@ def capture(name: str) -> bytes:
     return gzip.decompress((DATA / "captures" / f"{name}.log.gz").read_bytes())
 
 
-def cases() -> list[dict[str, Any]]:
-    """The corpus."""
-    text = (DATA / "cases.jsonl").read_text(encoding="utf-8")
+def cases(name: str = "cases") -> list[dict[str, Any]]:
+    """The corpus, or that of further wordings."""
+    text = (DATA / f"{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -12,7 +12,7 @@ from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server import supervisor as module
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import Stopped
-from gpu_dash.server.supervisor import ServerSupervisor, describe_exit
+from gpu_dash.server.supervisor import ServerSupervisor
 from tests.fakes.clock import ManualClock
 
 
@@ -272,16 +272,3 @@ async def test_a_page_that_is_no_metrics_page_harms_nothing(clock: ManualClock) 
         while not any(isinstance(event, ServerMetricsRead) for event in life.events):
             await asyncio.sleep(0.001)
     await life.end(0)
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (1, "exit code 1"),
-        (-9, "ended by signal 9 (SIGKILL)"),
-        (-64, "ended by signal 64"),
-        (None, "ended; its exit code is not known"),
-    ],
-)
-def test_an_exit_code_in_words(code: int | None, words: str) -> None:
-    assert describe_exit(code).startswith(words)

@@ -193,7 +193,8 @@ class Session:
     async def leave(self) -> None:
         """End our part and leave the server alone: the next agent adopts it."""
         await self._load.close()
-        await self._end_log_command()
+        if self._log_command is not None:
+            await self._log_command.stop()
         if self._follower is not None:
             await asyncio.to_thread(self._follower.stop)
         await asyncio.to_thread(self._recorder.close)
@@ -354,12 +355,9 @@ class Session:
             return finding
         return advise(finding, self._heat.between(finding.at - before_s, finding.at))
 
-    async def _end_log_command(self) -> None:
-        if self._log_command is not None:
-            await self._log_command.stop()
-
     async def _drain_log(self) -> None:
-        await self._end_log_command()
+        if self._log_command is not None:
+            await self._log_command.finish()
         if self._follower is not None:
             follower, self._follower = self._follower, None
             with contextlib.suppress(TimeoutError):

@@ -15,6 +15,7 @@ from gpu_dash.model.commands import Watch
 from gpu_dash.model.errors import CommandRefused, UsageError
 from gpu_dash.server.adoption import find_server
 from gpu_dash.server.log_command import container_command, journal_command
+from gpu_dash.server.processes import started_at_s
 
 
 @click.command("adopt")
@@ -43,9 +44,9 @@ def command(
     found = find_server(pid=pid, port=port)
     log_command: tuple[str, ...] = ()
     if journal is not None:
-        log_command = journal_command(journal)
+        log_command = journal_command(journal, started_at_s(found.process))
     elif container is not None:
-        log_command = container_command(container)
+        log_command = container_command(container, started_at_s(found.process))
     watch = Watch(
         base_url=found.base_url,
         model=model,

@@ -116,10 +116,15 @@ class Classifier:
                 self._note_stage(record.message)
                 self._ranks.learn(record)
             match = _RULES.match(voice, record.message, (), self._stage)
-            if match is not None and not match.rule.is_ignored:
-                found = self._report(match, record, number, text)
+            if match is not None:
+                if not match.rule.is_ignored:
+                    found = self._report(match, record, number, text)
             elif voice is Voice.KERNEL:
                 self._note_card(record.message, number)
+            elif voice is Voice.FAILURE and record.message.strip():
+                self._report_unknown(
+                    [Unknown(number, text, record, is_exception=False, due=number)]
+                )
         shown = _cut(text)
         if found is None:
             return LogLine(number, shown)

@@ -81,9 +81,10 @@ _UVICORN = {f"{name}:".ljust(10): level for name, level in _LEVELS.items()}
 """uvicorn pads level and colon to ten columns."""
 
 # Every repetition is bounded, so that no line, however it was made, takes long.
-_PREFIX = r"\(([A-Za-z][^()]{0,60}?) pid=(\d+)[^()]{0,80}\) ?"
+_PREFIX = r"\(([A-Za-z](?:[^()]{0,60}?|\w{0,40}\([\w()]{0,100}\))) pid=(\d+)[^()]{0,80}\) ?"
 _VLLM = (
-    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d-\d\d \d\d:\d\d:\d\d) "
+    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"(\d\d-\d\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z-]{0,13}) "
     r"\[?(?:[^\s\]:]{0,200}/)?([^\s\]:/]{1,100}):\d+\] ?"
 )
 _RECORD = re.compile(rf"(?:{_PREFIX})?(?:{_VLLM}|({'|'.join(_UVICORN)}))")
@@ -92,14 +93,16 @@ _PREFIXES = re.compile(rf"{_PREFIX}(?:{_PREFIX})?")
 _TORCH = re.compile(
     r"(?:\[rank(\d+)\]:)?"
     r"(?:\[([IWEF])(\d{3,4} \d\d:\d\d:\d\d\.\d+)? ?([\w.]+):\d+\]"
-    r"|([IWEF])(\d{4,8} \d\d:\d\d:\d\d\.\d+) +\d+ ([\w.]+):\d+\]) ?"
+    r"|([IWEF])(\d{4,8} \d\d:\d\d:\d\d\.\d+) +\d+ ([\w./]+):\d+\]) ?"
 )
 _TORCH_RANK = re.compile(r"(?:\[(?:PG [^\]]*)?[Rr]ank (\d+)\] ?)")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
 _NCCL = re.compile(
     r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?[^\s:]{1,255}:(\d+):\d+ \[(-?\d+)\] "
-    r"(?:\S{1,300}:\d+ )?NCCL ([A-Z]+) "
+    r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL ([A-Z]+) "
 )
+_NCCL_BARE = re.compile(r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL (WARN|ERROR|INFO) ")
+"""A line that somebody quoted without host and process."""
 _NCCL_LEVELS = {"INFO": Level.INFO, "WARN": Level.WARNING, "ERROR": Level.ERROR}
 _KERNEL = re.compile(
     r"(?:<\d+>)?(?:kern +:\w+ *: )?(?:"
@@ -114,11 +117,23 @@ _KERNEL_MESSAGE = re.compile(
 )
 _PROGRESS = re.compile(r"\d%(?: Completed \| |\|[^|]*\| *)[^\s|]{1,30}/[^\s|]{1,30} \[[\d:]+<")
 _CARRIER = re.compile(
-    # docker logs -t and Kubernetes; docker compose; the journal
-    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"
+    # docker logs -t, Kubernetes, journalctl -o short-iso; docker compose; journalctl, ts
+    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) "
+    r"(?:std(?:out|err) [FP] |[\w.:-]{0,255}[\w.-] [\w.@/-]+(?:\[\d+\])?: )?"
     r"|[\w.-]+ +\| "
-    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.@/-]+(?:\[\d+\])?: "
+    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} (?:[\w.:-]{0,255}[\w.-] [\w.@/-]+(?:\[\d+\])?: )?"
+    # a time of any tool; kubectl logs --prefix; mpirun --tag-output; srun --label
+    r"|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\]? (?:\[[A-Z][a-z]+\] (?:\(\w+\) )?)?"
+    r"|\[pod/[\w./-]+\] "
+    r"|[A-Z]+ \d{4}-\d\d-\d\dT[\d:.]+Z \[resource\.[^\]]{1,200}\] "
+    r"|\[\d+,\d+\]<std(?:out|err)>: ?"
+    r"| {0,3}\d{1,4}: "
 )
+_PLAIN = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?[\s|-]{1,5}"
+    r"(?:[\w.]{1,100} [|-] )?\[?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\]?(?!: {2})[\s:|-]{1,8}"
+)
+"""What Python's own formatters make of a record, where somebody configured vLLM's logging."""
 _CLIENT = "client: "
 
 
@@ -176,6 +191,17 @@ def _parse_rarer(text: str, *, carried: bool) -> Record:
     if glued is not None:
         # Behind a progress bar without a line feed, or behind VLLM_LOGGING_PREFIX.
         return _record(glued, body)
+    plain = _PLAIN.match(body)
+    if plain is not None:
+        return Record(
+            Form.VLLM,
+            body[plain.end() :],
+            _LEVELS[plain[2]],
+            process,
+            pid,
+            plain[1],
+            head=text[:start] + plain[0],
+        )
     if not carried:
         carrier = _CARRIER.match(body)
         if carrier is not None:
@@ -206,6 +232,9 @@ def _foreign(text: str) -> Record | None:
                 stamp=stamp or "",
                 device=int(device),
             )
+    match = _NCCL_BARE.match(text)
+    if match is not None:
+        return Record(Form.NCCL, text[match.end() :], _NCCL_LEVELS[match[1]])
     if text.startswith("{") and (record := _json(text)) is not None:
         return record
     match = _KERNEL.match(text)
@@ -251,6 +280,10 @@ class _Json(msgspec.Struct):
     timestamp: Any = ""
     filename: str = ""
     exc_info: Any = None
+    log: str = ""
+    """The line itself, in the files of Docker's json-file driver."""
+    journal: str = msgspec.field(default="", name="MESSAGE")
+    """The same of ``journalctl -o json``."""
 
 
 _json_decoder = msgspec.json.Decoder(_Json)
@@ -263,6 +296,11 @@ def _json(text: str) -> Record | None:
         return None
     level = _LEVELS.get((fields.levelname or fields.level or fields.severity).upper())
     message = fields.message or fields.msg
+    carried = fields.log or fields.journal or (message if level is None else "")
+    if carried:
+        line = carried.rstrip("\r\n")
+        match = _RECORD.match(line)
+        return _record(match, line) if match else _parse_rarer(line, carried=True)
     if level is None or not message:
         return None
     if isinstance(fields.exc_info, str):

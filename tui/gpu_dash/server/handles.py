@@ -22,6 +22,7 @@ import msgspec
 
 from gpu_dash.model.errors import ServerError
 from gpu_dash.model.server import HandleKind, ProcessIdentity
+from gpu_dash.server.log_command import LogCommand, container_command
 from gpu_dash.server.processes import (
     is_alive,
     reap_in_background,
@@ -232,7 +233,7 @@ class ContainerHandle:
     environment: Mapping[str, str]
     kind = HandleKind.CONTAINER
     pid = None
-    _follower: asyncio.subprocess.Process | None = None
+    _log: LogCommand | None = None
 
     @classmethod
     async def launch(
@@ -252,23 +253,17 @@ class ContainerHandle:
 
     async def follow(self, log_path: Path) -> None:
         """Append the container's output to a file for as long as it runs."""
-        with log_path.open("ab") as log:
-            self._follower = await asyncio.create_subprocess_exec(
-                *(self.record.program, "logs", "--follow", self.record.name),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=dict(self.environment),
-                start_new_session=True,
-            )
+        argv = container_command(self.record.name, program=self.record.program)
+        self._log = LogCommand(argv, log_path, self.environment)
+        await self._log.start()
 
     async def wait(self) -> int | None:
         try:
             code = int(await self._call("wait", self.record.name))
         except (ServerError, ValueError):
             code = None
-        if self._follower is not None:
-            await self._follower.wait()
+        if self._log is not None:
+            await self._log.finish()
         return code
 
     async def stop(self, *, starting: bool, grace_s: float) -> Stopped:

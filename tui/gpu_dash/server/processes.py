@@ -72,6 +72,15 @@ def is_alive(identity: ProcessIdentity) -> bool:
     return identity.boot_id == boot_id() and identify(identity.pid) == identity
 
 
+def started_at_s(identity: ProcessIdentity) -> float:
+    """When a process was started, in seconds since the epoch; 0 if it is gone."""
+    try:
+        created: float = psutil.Process(identity.pid).create_time()
+    except psutil.Error:
+        return 0.0
+    return created if is_alive(identity) else 0.0
+
+
 def session_members(leader: ProcessIdentity) -> list[int]:
     """Pids of the living processes of a session, whether its leader still lives or not.
 

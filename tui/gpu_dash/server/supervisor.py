@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,12 +20,11 @@ from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
+from gpu_dash.server.last_words import LastWords
 from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
 from gpu_dash.server.start_times import StageTimer, StartTimes
 
-_HARMLESS = re.compile(r"\b(?:INFO|DEBUG)\b|\d%(?:\||\s+Completed)")
-"""Lines that say nothing of why a server ended: progress, and what it did well."""
 STARTING_POLL_S = 0.5
 READY_POLL_S = 1.0
 MISSES_UNTIL_UNREACHABLE = 3
@@ -76,8 +73,7 @@ class ServerSupervisor:
         self._last_start = last_start or StartTimes()
         self._on_started = on_started
         self._timer = StageTimer()
-        self._root_errors: dict[int | None, str] = {}
-        self._last_line = ""
+        self._last_words = LastWords()
         self._stop_asked = False
         self._stop_over = asyncio.Event()
         self._misses = 0
@@ -122,10 +118,8 @@ class ServerSupervisor:
         return stopped
 
     def take_line(self, text: str) -> None:
-        """A line of the log: while the server starts it may begin a stage, and the last one
-        before its end is what it had to say where no error was recognised."""
-        if text.strip() and not _HARMLESS.search(text):
-            self._last_line = text.strip()
+        """A line of the log: while the server starts it may begin a stage."""
+        self._last_words.take_line(text)
         self._heard_at = self._clock.monotonic()
         if self.status.state is not ServerState.STARTING:
             return
@@ -145,13 +139,8 @@ class ServerSupervisor:
             self._change(stage_progress=stage.progress)
 
     def take_finding(self, finding: Finding) -> None:
-        """What was found in the log: the first error that did not follow from another is the
-        cause of a failure. A finding of the same line says more of the one before."""
-        is_error = finding.severity in (Severity.ERROR, Severity.CRITICAL)
-        if finding.root and is_error:
-            self._root_errors.setdefault(finding.line, finding.message)
-        else:
-            self._root_errors.pop(finding.line, None)
+        """What was found in the log: of an end that nobody asked for it may be the cause."""
+        self._last_words.take_finding(finding)
 
     # -- inner ---------------------------------------------------------------------------------
 
@@ -183,7 +172,7 @@ class ServerSupervisor:
                     quiet_since=None,
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
-                self._root_errors.setdefault(None, f"not ready after {self._ready_timeout_s:g} s")
+                self._last_words.give_up(f"not ready after {self._ready_timeout_s:g} s")
                 await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
             else:
                 self._note_silence()
@@ -224,9 +213,7 @@ class ServerSupervisor:
     async def _failed(self, exit_code: int | None) -> None:
         leftovers = await self._handle.clear_leftovers()
         await self._drain_log()
-        reason = describe_exit(exit_code)
-        cause = next(iter(self._root_errors.values()), self._last_line)
-        detail = f"{reason}: {cause}" if cause else reason
+        detail, first_check = self._last_words.of_end(exit_code)
         if leftovers:
             detail += f" (still in the driver after SIGKILL: {', '.join(map(str, leftovers))})"
         self._change(
@@ -243,7 +230,7 @@ class ServerSupervisor:
                 severity=Severity.CRITICAL,
                 source="server",
                 message=detail,
-                first_check="the first error of the log, above the follow-on ones",
+                first_check=first_check,
             )
         )
 
@@ -256,16 +243,3 @@ class ServerSupervisor:
         times = self._timer.take(before, self.status, now)
         if times is not None and self._on_started is not None:
             self._on_started(times)
-
-
-def describe_exit(code: int | None) -> str:
-    """An exit code in words: ``ended by signal 9 (SIGKILL)``, ``exit code 1``."""
-    if code is None:
-        return "ended; its exit code is not known"
-    if code < 0:
-        try:
-            name = f" ({signal.Signals(-code).name})"
-        except ValueError:
-            name = ""
-        return f"ended by signal {-code}{name}"
-    return f"exit code {code}"

@@ -7,13 +7,27 @@ comes first, then what is special before what is general.
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules import client, device, engine, gpu, memory, nccl, setup, telemetry
+from gpu_dash.logs.rules import (
+    client,
+    device,
+    engine,
+    gpu,
+    memory,
+    nccl,
+    network,
+    p2p,
+    setup,
+    telemetry,
+)
 from gpu_dash.logs.rules.rule import Rule
 
 RULES: tuple[Rule, ...] = (
     *engine.IGNORED,
     *engine.CONSEQUENCES,
     *nccl.RULES,
+    *network.RULES,
+    *p2p.RULES,
+    *nccl.ANY_WARNING,
     *gpu.RULES,
     *telemetry.RULES,
     *memory.RULES,

@@ -101,8 +101,9 @@ RULES = (
     ),
     Rule(
         "client_url",
-        ("404",),
-        pattern=r"(?:HTTP|code:?|status:?) ?404\b|\b404 (?:page not found|Client Error|Not Found)",
+        ("404", "405"),
+        pattern=r"(?:HTTP|code:?|status:?) ?40[45]\b"
+        r"|\b404 (?:page not found|Client Error|Not Found)",
         weight=Weight.UNEXPLAINED,
         voices=_CLIENT,
         matches=(
@@ -118,6 +119,7 @@ RULES = (
         "client_body",
         (
             *("proxy", "choices", "502", "503", "504", "HTTP 200", "ECONNREFUSED"),
+            "not subscriptable",
             *("Connection refused", "APIConnectionError", "ConnectError", "RemoteProtocolError"),
             *("Server disconnected", "incomplete chunked read"),
         ),
@@ -126,7 +128,8 @@ RULES = (
         r"|missing\W+choices|choices\W+(?:is|was|are)\W+(?:none|null|missing|empty)"
         r"|APIConnectionError|ConnectError|RemoteProtocolError|Server disconnected"
         r"|incomplete chunked read|null value for \W?choices"
-        r"|no attribute \W?choices|without \W?choices"
+        r"|no attribute \W?choices|without \W?choices|undefined \(reading \W?choices"
+        r"|not subscriptable"
         r'|HTTP 200\b.*"(?:error|detail|object"\W+"error)"',
         voices=_CLIENT,
         matches=(

@@ -12,7 +12,13 @@ _NOTED = voices(Voice.RAW, Voice.FAILURE, Voice.WARNING, Voice.NOTE)
 RULES = (
     Rule(
         "fabric_manager",
-        ("system not yet initialized", "Error 802", "cudaErrorSystemNotReady"),
+        (
+            "system not yet initialized",
+            "Error 802",
+            "cudaErrorSystemNotReady",
+            "nvidia-fabricmanager.service failed",
+            "nvidia-fabricmanager.service: Failed",
+        ),
         voices=_SAID,
         matches=(
             "torch.AcceleratorError: CUDA error: system not yet initialized",
@@ -67,7 +73,7 @@ RULES = (
             "CUDNN_STATUS_EXECUTION_FAILED",
         ),
         unless=r"HIP error: unspecified",
-        values=r"GPU node-(?P<node>\d+)",
+        values=r"GPU node-(?P<node>\d+)|^ *what\(\): .*?\[(?:PG [^\]]*)?Rank (?P<rank>\d+)\]",
         cases=(
             Case(
                 "HIP|Memory access fault",
@@ -132,11 +138,13 @@ RULES = (
             "is not compatible with the current PyTorch installation",
             "nvrtc: error: invalid value for --gpu-architecture",
             "Unsupported gpu architecture",
+            "device kernel image is invalid",
+            "is not defined for option 'gpu-name'",
         ),
         voices=_SAID,
         cases=(
             Case(
-                "no kernel image|not compatible with the current|gpu.architecture",
+                "kernel image|not compatible with the current|gpu.architecture|gpu-name",
                 "compute capability of the card against the wheel's architecture list",
             ),
             Case(
@@ -151,6 +159,8 @@ RULES = (
             "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 804: forward "
             "compatibility was attempted on non supported HW",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+            "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
             "Failed to initialize NVML: Driver/library version mismatch",
             "docker: Error response from daemon: nvidia-container-cli: requirement error: "
             "unsatisfied condition: cuda>=12.9, please update your driver to a newer version",
@@ -194,10 +204,25 @@ RULES = (
             "Torch not compiled with CUDA enabled",
             "has no GPU available",
             "Torch not compiled with ROCm",
+            "max local gpu count",
+            "device error: ",
+            "CUDA-capable device(s) is/are busy or unavailable",
+            "ROCk module is NOT loaded",
+            "Unable to open /dev/kfd",
+            "No devices were found",
         ),
+        unless=r"device error: (?!\d+: unknown device)",
         cases=(
             Case("Inconsistent", "set only HIP_VISIBLE_DEVICES, or make both equal"),
             Case("driver|libcuda|libnvidia|NVML", "`nvidia-smi` inside the container: --gpus all"),
+            Case(
+                "/dev/kfd|ROCk",
+                "`rocminfo` inside the container: --device /dev/kfd --device /dev/dri, the groups "
+                "video and render",
+            ),
+            Case(
+                "busy or unavailable", "who holds the card, and its compute mode: `nvidia-smi -q`"
+            ),
         ),
         matches=(
             "RuntimeError: No CUDA GPUs are available",
@@ -208,6 +233,10 @@ RULES = (
             "ValueError: Tensor parallel size (4) cannot be larger than the number of available "
             "GPUs (2).",
             "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+            "AssertionError: please set tensor_parallel_size (4) to less than max local gpu count "
+            "(2)",
+            "Unable to open /dev/kfd read-write: Permission denied",
+            "nvidia-container-cli: device error: 3: unknown device: unknown",
         ),
         rejects=("IndexError: index 7 is out of bounds for dimension 0 with size 4",),
     ),
@@ -232,12 +261,17 @@ RULES = (
             "FlashInfer backend is not available",
             "requires CUDA >= ",
             "flashinfer is not installed",
+            "No supported CUDA architectures found for major versions",
+            "does not match flashinfer version",
         ),
         matches=(
             "RuntimeError: FlashInfer requires GPUs with sm75 or higher",
             "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't "
             "exist",
             "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'",
+            "RuntimeError: flashinfer-cubin version (0.6.1) does not match flashinfer version "
+            "(0.5.3). Please install the same version of both packages.",
+            "RuntimeError: No supported CUDA architectures found for major versions [10].",
         ),
         rejects=("INFO 01-02 03:04:05 [cuda.py:3] Using FlashInfer backend on V1 engine.",),
     ),
@@ -285,6 +319,9 @@ RULES = (
             "does not support weight_bits",
             "quantization is not supported",
             "No compiled cutlass_scaled_mm",
+            "Failed to find a kernel that can implement",
+            "MoE backend supports",
+            "does not match the quantization method specified",
         ),
         matches=(
             "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum "
@@ -292,6 +329,8 @@ RULES = (
             "ValueError('type fp8e4nv not supported in this architecture. The supported fp8 dtypes "
             "are (fp8e4b15, fp8e5)')",
             "ValueError: awq quantization is currently not supported in rocm.",
+            "ValueError: Failed to find a kernel that can implement the WNA16 linear layer.",
+            "NotImplementedError: No NvFp4 MoE backend supports the deployment configuration.",
         ),
         rejects=(
             "WARNING 01-02 03:04:05 [marlin_utils_fp8.py:80] Your GPU does not have native support "
@@ -300,11 +339,17 @@ RULES = (
     ),
     Rule(
         "dtype_unsupported",
-        ("only supported on GPUs with compute capability", "dtype is not supported"),
+        (
+            "only supported on GPUs with compute capability",
+            "dtype is not supported",
+            "is not supported for quantization method",
+        ),
         pattern=r"(?i)float16|dtype|fp8|kv.cache",
         matches=(
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least "
             "8.0. Your Tesla V100-SXM2-32GB GPU has compute capability 7.0.",
+            "ValueError: torch.bfloat16 is not supported for quantization method awq. Supported "
+            "dtypes: [torch.float16]",
         ),
         rejects=(
             "(APIServer pid=4) INFO 01-02 03:04:05 [model.py:2495] Downcasting torch.float32",

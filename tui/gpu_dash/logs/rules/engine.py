@@ -28,6 +28,30 @@ IGNORED = (
         ),
     ),
     Rule(
+        # Tuning tries variants of a kernel that the card cannot run, and leaves them out.
+        "",
+        ("Runtime error during autotuning", "No valid triton configs", "Ignoring this choice"),
+        matches=(
+            "E1130 10:13:02.123000 77 torch/_inductor/select_algorithm.py:2134] [0/0] No valid "
+            "triton configs. OutOfMemoryError: out of resource: triton_mm Required: 147456 "
+            "Hardware limit:101376",
+        ),
+    ),
+    Rule(
+        # What torch does after it said what happened.
+        "",
+        (
+            "preparing to dump debug info",
+            "Terminating the process after attempting to dump debug info",
+            "Could not acquire GIL",
+            "First PG on this rank to signal",
+        ),
+        matches=(
+            "[rank0]:[E429 13:55:49.384620373 ProcessGroupNCCL.cpp:1533] [PG ID 0 PG GUID 0 Rank "
+            "0] ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1",
+        ),
+    ),
+    Rule(
         # How every process that is asked to stop leaves its event loop.
         "",
         ("KeyboardInterrupt", "SystemExit", "CancelledError", "GeneratorExit"),
@@ -57,6 +81,7 @@ CONSEQUENCES = (
             "engine core exited unexpectedly",
             "died unexpectedly, shutting down client",
             "Failed core proc(s)",
+            "is already dead, terminating server process",
         ),
         weight=Weight.CONSEQUENCE,
         voices=voices(Voice.RAW, Voice.FAILURE, Voice.WARNING),
@@ -69,6 +94,8 @@ CONSEQUENCES = (
             "(EngineCore pid=71) ERROR 04-09 20:31:12 [core.py:1110] RuntimeError: Worker failed "
             "with error 'CUDA out of memory.', please check the stack trace above for the root "
             "cause",
+            "CRITICAL 09-07 01:49:38 launcher.py:98] AsyncLLMEngine is already dead, terminating "
+            "server process",
             "(APIServer pid=22191) WARNING 11-30 18:54:10 [core_client.py:817] [shutdown] "
             "MPClient: engine core exited unexpectedly; starting cleanup",
         ),

@@ -18,8 +18,9 @@ _OUT = (
 _ON_GPU = (
     r"(?:CUDA|HIP|XPU|GPU)(?: error:)? out of memory|CUDA_ERROR_OUT_OF_MEMORY|OutOfMemoryError"
     r"|CUBLAS_STATUS_ALLOC_FAILED|hipErrorOutOfMemory|cudaErrorMemoryAllocation"
+    r"|(?:CUDA|HIP) driver error: out of memory"
 )
-_WHICH = r"GPU (?P<gpu>\d+) has a total capacity"
+_WHICH = r"GPU (?P<gpu>\d+)(?: has a total capacity|;)"
 _CARD = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB."
 _WORKER = "(Worker_TP2 pid=99) ERROR 04-09 20:31:10 [multiproc_executor.py:949] "
 
@@ -32,6 +33,8 @@ RULES = (
             "OOMKilled",
             "Failed with result 'oom-kill'",
             "code=killed, status=9/KILL",
+            "with exit code 137",
+            "exited with code 137",
         ),
         weight=Weight.DETAIL,
         voices=voices(Voice.RAW, Voice.FAILURE, Voice.WARNING),
@@ -41,6 +44,7 @@ RULES = (
             "May 18 19:02:39 host-a systemd[1]: vllm.service: A process of this unit has been "
             "killed by the OOM killer.",
             "      Reason:       OOMKilled",
+            "command terminated with exit code 137",
         ),
         rejects=(
             "May 18 19:02:39 host-a systemd[1]: vllm.service: Deactivated successfully.",
@@ -50,7 +54,7 @@ RULES = (
     Rule(
         "mem_util_startup",
         ("is less than desired GPU memory utilization",),
-        values=r"\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)",
+        values=r"(?:cuda:(?P<gpu>\d+) )?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)",
         first_check="{free} of {total} GiB are free: end the other process on that GPU; if there "
         "is none, lower --gpu-memory-utilization",
         matches=(
@@ -108,7 +112,7 @@ RULES = (
     ),
     Rule(
         "oom_warmup_capture",
-        ("occurred when warming up sampler", "out of memory during cudagraph capture"),
+        ("occurred when warming up", "out of memory during cudagraph capture"),
         matches=(
             "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy "
             "requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization`.",
@@ -233,12 +237,15 @@ RULES = (
     # -- the KV cache while serving --------------------------------------------------------------
     Rule(
         "kv_preempt",
-        ("is preempted by", "is preempted because"),
+        ("is preempted by", "is preempted because", "Swapped: "),
+        pattern=r"is preempted|Swapped: [1-9]",
         weight=Weight.CONDITION,
         voices=voices(Voice.WARNING, Voice.NOTE),
         matches=(
             "WARNING 04-22 18:37:21 scheduler.py:1057] Sequence group 0 is preempted by "
             "PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.",
+            "INFO 04-22 18:37:21 metrics.py:349] Avg prompt throughput: 1.0 tokens/s, Running: 2 "
+            "reqs, Swapped: 12 reqs, Pending: 7 reqs, GPU KV cache usage: 99.8%",
         ),
         rejects=("INFO 04-22 18:37:21 scheduler.py:1057] Chunked prefill is enabled",),
     ),

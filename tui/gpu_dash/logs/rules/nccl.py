@@ -1,4 +1,4 @@
-"""NCCL and RCCL (which prints NCCL's names), torch's process groups, peer-to-peer."""
+"""NCCL and RCCL (which prints NCCL's names), torch's process groups."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _SAID = voices(Voice.RAW, Voice.FAILURE, Voice.NCCL_WARN)
+_SAID_BY_RANK = r"^ *what\(\): .*?\[(?:PG [^\]]*)?Rank (?P<rank>\d+)\]"
+"""torch's own prefix is missing in the ``what()`` of an exception that nobody caught."""
 _SHM_FRAMES = When(
     text=r"/dev/shm|psm_", frames=r"shm_broadcast|shared_memory\.py|shm_object_storage"
 )
@@ -28,7 +30,8 @@ RULES = (
             "Call to posix_fallocate failed",
             "ncclShmOpen",
             "ncclShmemAllocateShareableBuffer",
-            "/dev/shm/nccl-",
+            "/dev/shm/",
+            "shm_open",
         ),
         unless=r"out of resource",
         weight=Weight.DETAIL,
@@ -41,6 +44,8 @@ RULES = (
             "RuntimeError: unable to open shared memory object </torch_1204_9> in read-write mode",
             "RuntimeError: unable to mmap 1024 bytes from file </torch_12_4>: Cannot allocate "
             "memory (12)",
+            "host-a:88:151 [1] transport/shm.cc:114 NCCL WARN Call to shm_open failed : Permission "
+            "denied",
         ),
         rejects=(
             "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: "
@@ -93,7 +98,10 @@ RULES = (
             "Some NCCL operations have failed or timed out",
             "error or timeout) detected by watchdog",
             "Received a global timeout from another rank",
+            "flight recorder dump signal from another rank",
+            "To avoid data inconsistency, we are taking the entire process down",
         ),
+        values=_SAID_BY_RANK,
         weight=Weight.UNEXPLAINED,
         matches=(
             "[rank3]:[E1012 22:31:22.267261276 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught "
@@ -109,6 +117,10 @@ RULES = (
             "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:629] [Rank 3] Some NCCL operations "
             "have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent "
             "GPU operations might run on corrupted/incomplete data.",
+            "[rank3]:[E829 14:01:28.7 ProcessGroupNCCL.cpp:682] [PG ID 0 PG GUID 0 Rank 3] "
+            "Observed flight recorder dump signal from another rank via TCPStore.",
+            "  what():  [PG ID 0 PG GUID 0 Rank 3] Process group watchdog thread terminated with "
+            "exception: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5",
         ),
         rejects=(
             "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
@@ -157,101 +169,6 @@ RULES = (
         ),
         rejects=("(Worker pid=9) INFO 11-30 18:50:34 [pynccl.py:113] vLLM is using nccl==2.28.9",),
     ),
-    # -- the network -----------------------------------------------------------------------------
-    Rule(
-        "nccl_net",
-        (
-            "No route to host",
-            "Connection refused",
-            "Connection timed out",
-            "Network is unreachable",
-            "socket interface found",
-            "socketStartConnect",
-            "socketPollConnect",
-            "NET/IB",
-            "NET/OFI",
-            "ibv_",
-            "Address family",
-            "Message truncated",
-        ),
-        unless=r"NET/IB : No device found",
-        weight=Weight.DETAIL,
-        voices=voices(Voice.NCCL_WARN),
-        first_check="route and firewall to the peer's address; NCCL_SOCKET_IFNAME",
-        matches=(
-            "host-b:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
-            "192.0.2.14<56849> returned 113(No route to host) errno 115(Operation now in progress)",
-            "host-b:12:40 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
-            "host-b:12:90 [3] misc/ibvwrap.cc:261 NCCL WARN Call to ibv_modify_qp failed with "
-            "error Invalid argument errno 22",
-            "host-b:12:90 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from "
-            "peer 192.0.2.9<4411> with status=12 opcode=0 len=0 vendor err 129",
-        ),
-        rejects=("host-a:2336:2336 [0] NCCL INFO NET/IB : No device found.",),
-    ),
-    Rule(
-        "nccl_net",
-        ("closed by remote peer", "Connection reset by peer", "Broken pipe", "Connection closed"),
-        weight=Weight.UNEXPLAINED,
-        voices=voices(Voice.NCCL_WARN),
-        matches=(
-            "host-b:9:77 [1] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by "
-            "remote peer host-a<35764>",
-        ),
-        rejects=(
-            "gpuhost:5158:5256 [0] NCCL INFO [Service thread] Connection closed by localRank 1",
-        ),
-    ),
-    Rule(
-        "nccl_net",
-        ("retrying (",),
-        pattern=r"onnect.*retrying \(\d+/\d+\)",
-        weight=Weight.WAITING,
-        severity=Severity.WARNING,
-        voices=voices(Voice.NCCL_NOTE),
-        matches=(
-            "host-b:240:240 [6] NCCL INFO socketPollConnect: connect returned No route to host, "
-            "retrying (26/34) after sleep for 2600 msec",
-        ),
-        rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
-    ),
-    Rule(
-        "nccl_net",
-        (
-            "remote process exited or there was a network error",
-            "ncclRemoteError",
-            "DistNetworkError",
-            "DistStoreError",
-            "client socket has timed out",
-            "client socket has failed to connect to any network address",
-            "connectFullMesh failed",
-            "gloo/transport/",
-            "failed to recv, got 0 bytes",
-            "sendBytes failed",
-            "clients joined",
-            "Socket Timeout",
-            "wait timeout after",
-            "Timed out initializing process group",
-        ),
-        weight=Weight.UNEXPLAINED,
-        first_check="the peer first: did its process die, is its port reachable; then the network",
-        unless=r"EADDRINUSE|already in use",
-        matches=(
-            "RuntimeError: NCCL error: remote process exited or there was a network error",
-            "[E306 00:03:07.842961975 socket.cpp:1011] [c10d] The client socket has timed out "
-            "after 60000ms while trying to connect to (192.0.2.12, 29400).",
-            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. "
-            "1/2 clients joined.",
-            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
-            "by peer [192.0.2.7]:35463",
-            "RuntimeError: Timed out initializing process group in store based barrier on rank: 1, "
-            "for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)",
-        ),
-        rejects=(
-            "[rank1]:[W122 20:05:19.749124012 socket.cpp:204] [c10d] The hostname of the client "
-            "socket cannot be retrieved. err=-3",
-        ),
-    ),
     # -- wrong use, inside errors, the rest ------------------------------------------------------
     Rule(
         "device_visibility",
@@ -280,7 +197,13 @@ RULES = (
             "corrupted comm object",
             "nvmlInit",
             "nvmlDevice",
+            "Mismatched NCCL version",
+            "/sys/",
+            "Attribute ",
+            "Could not find a path for pattern",
         ),
+        pattern=r"NCCL error: in|developers|ncclIn|ismatched|corrupted comm|nvml|/sys/"
+        r"|Attribute \S+ of node|for pattern",
         weight=Weight.UNEXPLAINED,
         voices=_SAID,
         matches=(
@@ -290,6 +213,10 @@ RULES = (
             "ncclInternalError: Internal check failed.",
             "host-a:9:77 [1] misc/nvmlwrap.cc:164 NCCL WARN nvmlDeviceGetHandleByPciBusId() "
             "failed: Not Found",
+            "host-a:9:77 [1] graph/xml.cc:77 NCCL WARN Could not find real path of "
+            "/sys/class/pci_bus/0000:00/../../0000:00:05.0",
+            "host-a:9:77 [1] init.cc:935 NCCL WARN Mismatched NCCL version detected : rank 0 "
+            "version 22005 rank 1 version 21903 ",
         ),
         rejects=("host-a:213:213 [1] NCCL INFO group.cc:269 -> 3",),
     ),
@@ -306,69 +233,14 @@ RULES = (
         ),
         rejects=("host-b:240:240 [6] NCCL INFO misc/socket.cc:570 -> 2",),
     ),
-    # -- peer-to-peer ----------------------------------------------------------------------------
-    Rule(
-        "p2p_allreduce",
-        ("iommu=",),
-        pattern=r"Missing \"(?:amd_)?iommu=",
-        weight=Weight.CONDITION,
-        severity=Severity.WARNING,
-        voices=voices(Voice.NCCL_WARN),
-        first_check="`iommu=pt` on the kernel command line, if collectives hang",
-        matches=(
-            'host-a:402:402 [0] hipify/src/init.cc:179 NCCL WARN Missing "iommu=pt" from kernel '
-            "command line which can lead to system instablity or hang!",
-        ),
-        rejects=(
-            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
-            "environment which can lead to low RCCL performance, system instablity or hang!",
-        ),
-    ),
-    Rule(
-        "p2p_allreduce",
-        (
-            "custom_all_reduce.cuh",
-            "custom_all_reduce.cu:",
-            "quick_all_reduce.cuh",
-            "peer access is not supported",
-            "peer access has not been enabled",
-            "peer mapping resources exhausted",
-            "cudaIpcOpenMemHandle",
-            "hipIpcOpenMemHandle",
-            "hipIpcGetMemHandle",
-            "cudaErrorPeerAccess",
-            "cudaDeviceEnablePeerAccess",
-            "hipDeviceEnablePeerAccess",
-        ),
-        voices=_SAID,
-        matches=(
-            "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:310 'invalid argument'",
-            "host-a:204802:204836 [1] src/transport/p2p.cc:220 NCCL WARN hipIpcGetMemHandle "
-            "failed : invalid argument",
-        ),
-        rejects=(
-            "INFO 03-20 16:01:58 custom_all_reduce.py:226] Registering 5635 cuda graph addresses",
-        ),
-    ),
-    Rule(
-        "p2p_allreduce",
-        ("CUDA error:", "HIP error:"),
-        when=When(frames=r"custom_all_reduce\.py|quick_all_reduce\.py|flashinfer_all_reduce"),
-        matches=(
-            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470]   File "
-            '"/opt/vllm/distributed/device_communicators/custom_all_reduce.py", line 300, in '
-            "register_graph_buffers\n"
-            "(VllmWorker rank=1 pid=8) ERROR 04-16 01:01:44 [multiproc_executor.py:470] "
-            "RuntimeError: CUDA error: invalid argument",
-        ),
-        rejects=("RuntimeError: CUDA error: invalid argument",),
-    ),
+)
+
+ANY_WARNING = (
     Rule(
         "nccl_system_error",
         ("error", "Error", "fail", "Fail", "abort", "Abort"),
         pattern=r"(?i)\b(?:error|fail(?:ed|ure)?|abort(?:ed)?)\b",
         weight=Weight.UNEXPLAINED,
-        severity=Severity.ERROR,
         voices=voices(Voice.NCCL_WARN),
         first_check="what NCCL says here; then /dev/shm, the interface, the version on all nodes",
         matches=(
@@ -381,38 +253,28 @@ RULES = (
         ),
     ),
     Rule(
-        "allreduce_fallback",
-        (
-            "all-reduce",
-            "allreduce",
-            "all_reduce",
-            "AllReduce",
-            "Allreduce",
-            "All Reduce",
-            "CustomAllreduce",
-            "QuickReduce",
-            "SymmMem",
-            "symmetric memory",
-            "Symmetric memory",
-        ),
-        pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
-        r"|\bfail",
-        weight=Weight.CONDITION,
-        severity=Severity.WARNING,
-        voices=voices(Voice.WARNING, Voice.FAILURE),
+        "",
+        ("HSA_FORCE_FINE_GRAIN_PCIE", "NUMA auto balancing", "numa_balancing"),
+        voices=voices(Voice.NCCL_WARN),
         matches=(
-            "(VllmWorkerProcess pid=9503) WARNING 07-02 17:41:37 custom_all_reduce.py:118] Custom "
-            "allreduce is disabled because it's not supported on more than two PCIe-only GPUs. To "
-            "silence this warning, specify disable_custom_all_reduce=True explicitly.",
-            "(Worker_TP0 pid=7) WARNING 08-11 07:01:02 [symm_mem.py:66] SymmMemCommunicator: "
-            "Device capability 8.0 not supported, communicator is not available.",
-            "(Worker_TP0 pid=7) ERROR 09-11 07:01:02 [allreduce_rms_fusion.py:66] Failed to "
-            "initialize FlashInfer All Reduce workspace: no multicast. AllReduce fusion pass will "
-            "be disabled.",
-        ),
-        rejects=(
-            "(Worker_TP0 pid=5821) INFO 07-31 09:09:49 [flashinfer_all_reduce.py:170] Initialized "
-            "FlashInfer Allreduce norm fusion workspace with backend=mnnvl",
+            'host-a:4:4 [0] init.cc:126 NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from '
+            "environment which can lead to low RCCL performance, system instablity or hang!",
+            "host-a:4:4 [0] init.cc:90 NCCL WARN NUMA auto balancing enabled which can lead to "
+            'variability in the RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"',
         ),
     ),
+    Rule(
+        # NCCL warns of nothing that is harmless, so what is not known above is told, too.
+        "nccl_internal",
+        ("",),
+        weight=Weight.WAITING,
+        severity=Severity.WARNING,
+        voices=voices(Voice.NCCL_WARN),
+        first_check="what NCCL says here; the topology it found (NCCL_DEBUG=INFO)",
+        matches=(
+            "host-a:213:260 [3] misc/param.cc:53 NCCL WARN Something that nobody has seen so far",
+        ),
+        rejects=("host-a:213:260 [3] NCCL INFO Something that nobody has seen so far",),
+    ),
 )
+"""For what no other rule knows: tried after all rules for NCCL's warnings."""

@@ -136,7 +136,17 @@ RULES = (
             "403 Client Error",
             "404 Client Error",
             "is not supported by the Transformers implementation",
+            "Unrecognized configuration class",
+            "No supported config format found",
+            "does not appear to have files named",
+            "Error no file named",
+            "Attempted to load weight",
+            "not initialized from checkpoint",
+            "size mismatch for",
+            "Max retries exceeded with url: ",
+            "does not exist or is not currently imported",
         ),
+        unless=r"Max retries exceeded with url: (?!\S*/resolve/|\S*/api/models)",
         cases=(
             Case(
                 "(?i)trust.remote.code|custom code",
@@ -155,7 +165,7 @@ RULES = (
                 "a vLLM (and transformers) that knows this architecture",
             ),
             Case(
-                "SafetensorError|named|weights",
+                "SafetensorError|named|[Ww]eight|size mismatch|checkpoint",
                 "the model's folder is incomplete or damaged: compare its files, load it again",
             ),
         ),
@@ -169,6 +179,10 @@ RULES = (
             "safetensors_rust.SafetensorError: Error while deserializing header: "
             "MetadataIncompleteBuffer",
             "ValueError: There is no module or parameter named 'lm_head' in Qwen2ForCausalLM",
+            "AssertionError: Attempted to load weight (torch.Size([1024, 128])) into parameter "
+            "(torch.Size([2048, 128]))",
+            "ValueError: Following weights were not initialized from checkpoint: {'lm_head'}",
+            "ValueError: No supported config format found in /models/m.",
             "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://hub.invalid/",
         ),
         rejects=(
@@ -187,6 +201,41 @@ RULES = (
         rejects=("KeyError: 'choices'",),
     ),
     Rule(
+        "model_config",
+        ("KeyError",),
+        pattern=r"^KeyError: '\w+'",
+        when=When(frames=r"configuration_auto\.py|auto_factory\.py|tokenization_auto\.py"),
+        first_check="a transformers that knows this type of model",
+        matches=(
+            '  File "/x/transformers/models/auto/configuration_auto.py", line 9, in __getitem__\n'
+            "KeyError: 'qwen9_moe'",
+        ),
+        rejects=("KeyError: 'choices'",),
+    ),
+    Rule(
+        "model_config",
+        ("object has no attribute",),
+        pattern=r"^AttributeError: '\w+Config' object",
+        first_check="the model's config against a transformers and a vLLM that know this model",
+        matches=("AttributeError: 'Qwen9Config' object has no attribute 'num_attention_heads'",),
+        rejects=("AttributeError: 'NoneType' object has no attribute 'x'",),
+    ),
+    Rule(
+        "model_config",
+        ("No such file or directory: ", "Permission denied: ", "Not a directory: "),
+        pattern=r"directory: |denied: ",
+        when=When(
+            text=r"'[^']*(?:config\.json|tokenizer[\w.]*|\.safetensors|index\.json|\.gguf|\.jinja"
+            r"|vocab[\w.]*|merges\.txt|pytorch_model\S*)'"
+        ),
+        first_check="the file that the line names: is the model's folder whole, mounted, readable",
+        matches=(
+            "FileNotFoundError: [Errno 2] No such file or directory: '/models/m/config.json'",
+            "PermissionError: [Errno 13] Permission denied: '/models/m/tokenizer.json'",
+        ),
+        rejects=("FileNotFoundError: [Errno 2] No such file or directory: '/tmp/run.sock'",),
+    ),
+    Rule(
         "missing_module",
         (
             "No module named",
@@ -199,10 +248,15 @@ RULES = (
             "version `lib",
             "version `CXXABI",
             "is required but not installed",
+            "operator torchvision::",
+            "Please install ",
+            "packages that were not found in your environment",
+            "_OpNamespace' '_C",
+            "DLL load failed",
         ),
         when=When(
             text=r"(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|DistributionNotFound"
-            r"|Validation)\w*\b|^\s*Value error|undefined symbol"
+            r"|Validation|Value)\w*\b|^\s*Value error|undefined symbol"
         ),
         cases=(
             Case(
@@ -210,7 +264,7 @@ RULES = (
                 "install {module} in the server's environment, in the version vLLM pins",
             ),
             Case(
-                r"undefined symbol|GLIBC",
+                r"undefined symbol|GLIBC|torchvision::|_OpNamespace",
                 "a wheel built against another torch or system: install vLLM into a fresh "
                 "environment",
             ),
@@ -221,6 +275,9 @@ RULES = (
             "directory",
             "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
             "importlib.metadata.PackageNotFoundError: No package metadata was found for vllm",
+            "RuntimeError: operator torchvision::nms does not exist",
+            "ImportError: Please install bitsandbytes>=0.46.1 by running `pip install`",
+            "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
         ),
         rejects=(
             "host-a:2336:2336 [0] NCCL INFO NET/Plugin : dlerror=libnccl-net.so: cannot open "

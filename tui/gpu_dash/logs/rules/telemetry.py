@@ -10,7 +10,10 @@ from gpu_dash.logs.rules.voice import Voice, voices
 from gpu_dash.model.log import Severity
 
 _ACTIVE = r"^\s*[\w ]+\s*: Active\b"
-_NAMED_INACTIVE = r"(?i)slowdown\W{1,40}(?:not|inactive|false|no|0)\b"
+_NAMED_INACTIVE_OR_HEADING = (
+    r"(?i)slowdown\W{1,40}(?:not|inactive|false|no|0)\b|^[\w. \[\]]+, [\w., \[\]]*$"
+)
+"""The second is the first line of ``--query-gpu`` CSV, which names every column."""
 _RAW = voices(Voice.RAW)
 
 RULES = (
@@ -32,7 +35,7 @@ RULES = (
     Rule(
         "thermal",
         ("hw_thermal_slowdown", "sw_thermal_slowdown"),
-        unless=_NAMED_INACTIVE,
+        unless=_NAMED_INACTIVE_OR_HEADING,
         values=r"(?i)\bgpu\W{0,2}(?P<gpu>\d+)\b",
         weight=Weight.CONDITION,
         voices=_RAW,
@@ -40,12 +43,15 @@ RULES = (
             "gpu 2 temp=94C clocks_event_reasons=[hw_thermal_slowdown, hw_slowdown]",
             "clocks_event_reasons.hw_thermal_slowdown: Active",
         ),
-        rejects=("clocks_event_reasons.hw_thermal_slowdown: Not Active",),
+        rejects=(
+            "clocks_event_reasons.hw_thermal_slowdown: Not Active",
+            "index, temperature.gpu, clocks_event_reasons.hw_thermal_slowdown",
+        ),
     ),
     Rule(
         "power",
         ("hw_power_brake_slowdown",),
-        unless=_NAMED_INACTIVE,
+        unless=_NAMED_INACTIVE_OR_HEADING,
         values=r"(?i)\bgpu\W{0,2}(?P<gpu>\d+)\b",
         weight=Weight.CONDITION,
         voices=_RAW,

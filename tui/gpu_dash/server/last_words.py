@@ -1,0 +1,70 @@
+"""What a server that has ended had to say: its cause, or what is known without one."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+from gpu_dash.model.events import Finding
+from gpu_dash.model.log import Severity
+
+_NOTHING = re.compile(
+    r"\b(?:INFO|DEBUG|WARNING)\b|\d%(?:\||\s+Completed)|resource_tracker|^\s*warnings\.warn"
+)
+"""Lines that say nothing of why a server ended: progress, what it did well, what it warned of."""
+_KILLED = "something killed it; `dmesg` says whether memory ran out"
+FIRST_ERROR = "the first error of the log, above the follow-on ones"
+NO_ERROR = "no error in the log: the kernel log at that second (OOM kill, XID), who sent the signal"
+
+
+class LastWords:
+    """Takes the lines and findings of a server's log until its end."""
+
+    def __init__(self) -> None:
+        self._causes: dict[int | None, str] = {}
+        self._follow_on = ""
+        self._last_line = ""
+
+    def take_line(self, text: str) -> None:
+        """A line of the log."""
+        if text.strip() and not _NOTHING.search(text):
+            self._last_line = text.strip()
+
+    def take_finding(self, finding: Finding) -> None:
+        """What was found in the log: the first error that did not follow from another is the
+        cause of a failure. A finding of the same line says more of the one before."""
+        is_error = finding.severity in (Severity.ERROR, Severity.CRITICAL)
+        if finding.root and is_error:
+            self._causes.setdefault(finding.line, finding.message)
+            return
+        self._causes.pop(finding.line, None)
+        if is_error and not self._follow_on:
+            self._follow_on = finding.message
+
+    def give_up(self, reason: str) -> None:
+        """We end it ourselves, and this is why, unless its log said it before."""
+        self._causes.setdefault(None, reason)
+
+    def of_end(self, exit_code: int | None) -> tuple[str, str]:
+        """Why it ended, as far as that is known, and what to look at first."""
+        ending = describe_exit(exit_code)
+        cause = next(iter(self._causes.values()), "")
+        if cause:
+            return f"{ending}: {cause}", FIRST_ERROR
+        said = self._follow_on
+        if not said:
+            said = _KILLED if exit_code == -signal.SIGKILL else self._last_line
+        return (f"{ending}: {said}" if said else ending), NO_ERROR
+
+
+def describe_exit(code: int | None) -> str:
+    """An exit code in words: ``ended by signal 9 (SIGKILL)``, ``exit code 1``."""
+    if code is None:
+        return "ended; its exit code is not known"
+    if code < 0:
+        try:
+            name = f" ({signal.Signals(-code).name})"
+        except ValueError:
+            name = ""
+        return f"ended by signal {-code}{name}"
+    return f"exit code {code}"
