@@ -105,7 +105,7 @@ class ScriptedDesk:
 
     def keep_corrections(self, name: str) -> Path:
         self.kept.append(name)
-        return Path("/home/me/old.toml")
+        return Path("/srv/profiles/old.toml")
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ async def test_corrections_are_kept_in_the_users_own_file(desk: ScriptedDesk) ->
         await screen.press("down")
         await screen.until(lambda text: "--swap-space is gone" in text)
         await screen.press("w")
-        await screen.until(lambda text: "written: /home/me/old.toml" in text)
+        await screen.until(lambda text: "written: /srv/profiles/old.toml" in text)
 
     assert desk.kept == ["old"]
 

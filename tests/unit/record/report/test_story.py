@@ -71,7 +71,7 @@ def test_what_had_not_ended_ends_with_the_recording(tmp_path: Path) -> None:
 def test_a_window_closes_when_the_load_changes_and_not_when_its_result_comes(
     tmp_path: Path,
 ) -> None:
-    events = [
+    events: list[ev.Event] = [
         began(20.0, 1),
         loading(20.0, LoadState.RUNNING),
         loading(30.0, LoadState.WARMUP),
