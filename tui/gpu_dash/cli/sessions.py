@@ -10,6 +10,8 @@ from typing import Any
 import click
 import msgspec
 
+from gpu_dash.cli.card_steps import HEAD as CARD_HEAD
+from gpu_dash.cli.card_steps import card_step_cells, card_steps_of
 from gpu_dash.cli.options import print_json
 from gpu_dash.model.errors import RecordError
 from gpu_dash.model.log import Severity
@@ -65,12 +67,17 @@ def show(session: str, as_json: bool) -> None:
     ]
     if as_json:
         built = msgspec.to_builtins(summary)
-        print_json({**built, "steps": steps, "findings": findings})
+        cards = msgspec.to_builtins(card_steps_of(reader))
+        print_json({**built, "steps": steps, "cards": cards, "findings": findings})
         return
     _print_head(summary)
     if steps:
         click.echo()
         _print_table([_STEP_HEAD, *(_step_row(step) for step in steps)])
+    cards = card_steps_of(reader)
+    if cards:
+        click.echo()
+        _print_table([CARD_HEAD, *(card_step_cells(card) for card in cards)])
     if findings:
         click.echo()
         _print_table([_finding_row(finding) for finding in findings[:SHOWN_FINDINGS]])
