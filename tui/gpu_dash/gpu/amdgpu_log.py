@@ -36,7 +36,7 @@ def _amd(
     action: str,
 ) -> _Pattern:
     name = (lambda match: subject) if isinstance(subject, str) else subject
-    return _Pattern(re.compile(f"{_AMD}{pattern}", re.IGNORECASE), kind, severity, name, action)
+    return _Pattern(re.compile(f"{_AMD}(?:{pattern})", re.IGNORECASE), kind, severity, name, action)
 
 
 def _group(match: re.Match[str]) -> str:
