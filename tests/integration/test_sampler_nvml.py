@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from functools import partial
 
 import pytest
 
@@ -61,6 +63,10 @@ def once(scene: NvmlScene, source: str = "nvml") -> tuple[int, list[GpuEvent]]:
 def samples_of(events: list[GpuEvent]) -> dict[int, GpuSample]:
     (samples,) = (event for event in events if isinstance(event, GpuSamples))
     return {sample.gpu: sample for sample in samples.samples}
+
+
+def is_of(gpu: int, event: ThrottleEnded) -> bool:
+    return event.gpu == gpu
 
 
 def test_one_sweep_has_every_field_of_eight_cards(nvml_scene: NvmlScene) -> None:
@@ -147,6 +153,45 @@ def test_a_throttle_between_two_samples_is_found_in_the_counters(nvml_scene: Nvm
         assert run.sample(6).throttle_power_s == pytest.approx(0.04)
 
 
+@pytest.mark.parametrize("seen_by", ["bits", "counters"])
+def test_a_throttle_of_a_fifth_of_a_second_is_never_missed(
+    nvml_scene: NvmlScene, seen_by: str
+) -> None:
+    """One card after the other, so that the throttles fall anywhere between two sweeps."""
+    nvml_scene.write(BUSY)
+    counted = ""
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.wait(GpuSamples)
+        for gpu in range(8):
+            if seen_by == "counters":
+                counted += f"{gpu}.hw_thermal_ns 200000000\n"
+                time.sleep(0.13)
+            else:
+                nvml_scene.write(f"{BUSY}\n{gpu}.reasons 0x40")
+                time.sleep(0.2)
+            nvml_scene.write(f"{BUSY}\n{counted}")
+        for gpu in range(8):
+            run.wait(ThrottleEnded, partial(is_of, gpu))
+        begins = [event for event in run.events if isinstance(event, ThrottleBegan)]
+        ends = [event for event in run.events if isinstance(event, ThrottleEnded)]
+    assert sorted(event.gpu for event in begins) == [*range(8)]
+    assert sorted(event.gpu for event in ends) == [*range(8)]
+    assert {event.reasons for event in begins} == {("hw_thermal",)}
+    assert all(0 < event.at - event.began_at <= 0.35 for event in ends)
+
+
+def test_the_slow_values_of_one_card_do_not_delay_the_fast_ones_of_the_next(
+    nvml_scene: NvmlScene,
+) -> None:
+    slow = "*.delay_us.nvmlDeviceGetTotalEnergyConsumption 10000"
+    nvml_scene.write(f"gpus 8\n{slow}\n*.power_mw 0+100000")
+    with SamplerRun("nvml", nvml_scene.environment()) as run:
+        run.wait(GpuSamples)
+        event = run.wait(GpuSamples)  # the first sweep reads all slow values: 80 ms
+        powers = [sample.power_watts or 0.0 for sample in event.samples]
+        assert max(powers) - min(powers) < 3.0  # at 100 W/s, 30 ms
+
+
 def test_a_lost_card_leaves_the_others_live(nvml_scene: NvmlScene) -> None:
     nvml_scene.write(BUSY)
     with SamplerRun("nvml", nvml_scene.environment()) as run:
@@ -165,7 +210,7 @@ def test_a_card_that_is_lost_from_the_start_is_listed(nvml_scene: NvmlScene) -> 
     nvml_scene.write("gpus 2\n1.err.* GPU_IS_LOST")
     code, events = once(nvml_scene)
     assert code == 0
-    source, lost, samples = events
+    source, lost, samples, _ = events
     assert isinstance(source, GpuSourceChanged)
     assert [info.name for info in source.gpus] == ["NVIDIA H200", "GPU 1"]
     assert isinstance(lost, GpuReadFailed)

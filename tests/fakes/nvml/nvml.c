@@ -467,7 +467,7 @@ struct event_data {
 };
 
 answer_t nvmlEventSetWait_v2(struct event_cursor *cursor, struct event_data *out, uint32_t timeout_ms) {
-    const unsigned step_ms = 20;
+    const unsigned step_ms = 50;
     for (unsigned waited_ms = 0;; waited_ms += step_ms) {
         ENTER;
         int card;

@@ -35,6 +35,12 @@ AMD = "amdgpu 0000:83:00.0: amdgpu:"
          None, "SOCKET THERMAL", Severity.WARNING),
         (f"{AMD} ERROR: GPU over temperature range(SW CTF) detected!", "over_temperature", None,
          "critical temperature fault", Severity.CRITICAL),
+        (f"{AMD} ERROR: GPU HW Critical Temperature Fault(aka CTF) detected!", "over_temperature",
+         None, "critical temperature fault", Severity.CRITICAL),
+        (f"{AMD} ERROR: System is going to shutdown due to GPU SW CTF!", "over_temperature", None,
+         "critical temperature fault", Severity.CRITICAL),
+        (f"{AMD} device lost from bus!", "fallen_off_bus", None, "device lost from bus",
+         Severity.CRITICAL),
         (f"{AMD} Uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!", "ras", None,
          "uncorrectable athub", Severity.CRITICAL),
         (f"{AMD} [mmhub0] no-retry page fault (src_id:0 ring:24 vmid:3)", "page_fault", None,
@@ -68,3 +74,10 @@ def test_control_sequences_do_not_pass() -> None:
     (event,) = read_kernel_log([f"{XID}): 31, name=\x1b[31mred\x07, x"])
     assert event.process == "red"
     assert event.message.isprintable()
+
+
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_the_process_may_stand_in_quotes(quote: str) -> None:
+    line = f"{XID}): 31, pid={quote}77{quote}, name={quote}python3{quote}, Ch 00000008"
+    (event,) = read_kernel_log([line])
+    assert (event.pid, event.process) == (77, "python3")

@@ -60,9 +60,120 @@ card1,N/A,N/A (Secondary die),0
 """
 
 
+AMD_FRAME = """\
+| AMD-SMI 26.0.0+37d158ab      amdgpu version: 6.14.14  ROCm version: 7.0.0    |
+| BDF                        GPU-Name | Mem-Uti   Temp   UEC       Power-Usage |
+| GPU  HIP-ID  OAM-ID  Partition-Mode | GFX-Uti    Fan               Mem-Usage |
+|=====================================+========================================|
+| 0000:05:00.0    AMD Instinct MI300X | 2 %      42 °C   0           140/750 W |
+|   0       0       7        SPX/NPS1 | 3 %        N/A           283/196592 MB |
+|-------------------------------------+----------------------------------------|
+| 0000:26:00.0    AMD Instinct MI300X | N/A      N/A     0             N/A/N/A |
+|   1       1       5             N/A | N/A        N/A           283/196592 MB |
+"""
+DMON = """\
+# gpu    pwr  gtemp  mtemp     sm    mem    mclk   pclk
+# Idx      W      C      C      %      %     MHz    MHz
+    0     97     36     37      0      0    3201    345
+    1    560     61      -     95     40    3201   1950
+    0     98     36     37      1      0    3201    345
+"""
+AMD_METRIC_CSV = """\
+gpu,gfx_activity,umc_activity,socket_power,throttle_status,gfx_0_clk,gfx_0_max_clk,edge,hotspot,mem
+0,5,2,132,UNTHROTTLED,132,2100,N/A,41,33
+"""
+AMD_MONITOR_CSV = """\
+timestamp,gpu,power_usage,hotspot_temperature,memory_temperature,gfx_clk,gfx,mem,mem_clock,vram_used
+1764547200,0,130,40,33,140,5,1,900,283
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        pytest.param(
+            AMD_FRAME,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 42,
+                    "hotspot_temperature_celsius": 42,
+                    "power_watts": 140,
+                    "power_limit_watts": 750,
+                    "utilization_percent": 3,
+                    "memory_utilization_percent": 2,
+                    "ecc_uncorrected": 0,
+                    "memory_used_bytes": 283 * 2**20,
+                    "memory_total_bytes": 196592 * 2**20,
+                },
+                {
+                    "gpu": 1,
+                    "ecc_uncorrected": 0,
+                    "memory_used_bytes": 283 * 2**20,
+                    "memory_total_bytes": 196592 * 2**20,
+                },
+            ],
+            id="framed amd-smi",
+        ),
+        pytest.param(
+            DMON,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 36,
+                    "memory_temperature_celsius": 37,
+                    "power_watts": 98,
+                    "sm_clock_mhz": 345,
+                    "memory_clock_mhz": 3201,
+                    "utilization_percent": 1,
+                    "memory_utilization_percent": 0,
+                },
+                {
+                    "gpu": 1,
+                    "temperature_celsius": 61,
+                    "power_watts": 560,
+                    "sm_clock_mhz": 1950,
+                    "memory_clock_mhz": 3201,
+                    "utilization_percent": 95,
+                    "memory_utilization_percent": 40,
+                },
+            ],
+            id="nvidia-smi dmon",
+        ),
+        pytest.param(
+            AMD_METRIC_CSV,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 41,
+                    "hotspot_temperature_celsius": 41,
+                    "memory_temperature_celsius": 33,
+                    "power_watts": 132,
+                    "sm_clock_mhz": 132,
+                    "utilization_percent": 5,
+                    "memory_utilization_percent": 2,
+                }
+            ],
+            id="amd-smi metric CSV",
+        ),
+        pytest.param(
+            AMD_MONITOR_CSV,
+            [
+                {
+                    "gpu": 0,
+                    "temperature_celsius": 40,
+                    "hotspot_temperature_celsius": 40,
+                    "memory_temperature_celsius": 33,
+                    "power_watts": 130,
+                    "sm_clock_mhz": 140,
+                    "memory_clock_mhz": 900,
+                    "utilization_percent": 5,
+                    "memory_utilization_percent": 1,
+                    "memory_used_bytes": 283 * 2**20,
+                }
+            ],
+            id="amd-smi monitor CSV",
+        ),
         pytest.param(
             CONCISE,
             [
@@ -181,6 +292,18 @@ def test_a_table_of_an_unknown_revision_is_declined_by_name() -> None:
     (card,) = read_saved(f"device/gpu_metrics.hex:{table}\ndevice/gpu_busy_percent:4").cards
     assert card.sample.utilization_percent == 4
     assert "v1_9 is not known" in card.other_facts["gpu_metrics_declined"]
+
+
+def test_a_list_of_amd_cards_tells_where_they_are() -> None:
+    text = "GPU: 0\n    BDF: 0000:05:00.0\n    UUID: 12ff74a1-0000-1000-80fd-df85d6daec5e\n"
+    (card,) = read_saved(text).cards
+    assert (card.info.pci_bus_id, card.info.uuid[:8]) == ("0000:05:00.0", "12ff74a1")
+
+
+def test_stacks_that_all_say_zero_are_no_stacks() -> None:
+    lines = [f"GPU[0]\t\t: Temperature (Sensor HBM {stack}) (C): 0.0" for stack in range(4)]
+    (card,) = read_saved("\n".join([*lines, "GPU[0]\t\t: GPU use (%): 3"])).cards
+    assert card.sample.hbm_temperatures_celsius is None
 
 
 @pytest.mark.parametrize("text", ["", "hello\nworld", "{}", "[]", "a,b\n1,2", "GPU is fine"])

@@ -36,7 +36,7 @@ def _amd(
     action: str,
 ) -> _Pattern:
     name = (lambda match: subject) if isinstance(subject, str) else subject
-    return _Pattern(re.compile(f"{_AMD}{pattern}", re.IGNORECASE), kind, severity, name, action)
+    return _Pattern(re.compile(f"{_AMD}(?:{pattern})", re.IGNORECASE), kind, severity, name, action)
 
 
 def _group(match: re.Match[str]) -> str:
@@ -53,7 +53,8 @@ _AMD_PATTERNS = (
     ),
     _amd(
         r"(?:ERROR: )?(?:GPU over temperature range\s?\(SW CTF\)|"
-        r"GPU HW Critical Temperature Fault|GPU over temperature range\s?\(HW CTF\)) detected",
+        r"GPU HW Critical Temperature Fault(?:\(aka CTF\))?|GPU over temperature range\s?"
+        r"\(HW CTF\)) detected|ERROR: System is going to shutdown due to GPU [SH]W CTF",
         "over_temperature",
         Severity.CRITICAL,
         "critical temperature fault",
@@ -97,18 +98,25 @@ _AMD_PATTERNS = (
         "only the job on this ring is lost",
     ),
     _amd(
-        r"\[drm\] device wedged, but recovered through reset",
+        r"(?:\[drm\] )?device wedged, but recovered through reset",
         "reset",
         Severity.WARNING,
         "wedged but recovered",
         "only the jobs of that queue are lost",
     ),
     _amd(
-        r"\[drm\] device wedged, needs recovery",
+        r"(?:\[drm\] )?device wedged, needs recovery",
         "reset",
         Severity.CRITICAL,
         "wedged, needs recovery",
         "reload amdgpu or reboot the host",
+    ),
+    _amd(
+        r"device lost from bus",
+        "fallen_off_bus",
+        Severity.CRITICAL,
+        "device lost from bus",
+        "power cables and seat of the card; then reboot the host",
     ),
     _amd(r"GPU reset begin", "reset", Severity.ERROR, "GPU reset begin", _TO_DO_AFTER_RESET),
     _amd(

@@ -71,6 +71,7 @@ class PolledCard:
         self._gives: dict[str, frozenset[str]] = {}
         self._failing: dict[str, str] = {}
         self._lost_at: float | None = None
+        self._answered = False
         self._energy_read_at = 0.0
 
     @property
@@ -86,15 +87,38 @@ class PolledCard:
         Returns:
             The reading, ``None`` if the card did not answer; and the failures that are new.
         """
+        failures = self.read_fast(at)
+        reading, others = self.read_others(at, slow=slow, rare=rare)
+        return reading, failures + others
+
+    def read_fast(self, at: float) -> list[GpuReadFailed]:
+        """The first part of :meth:`poll`, which is done for all cards before the slow values of
+        any of them: those of one card must not delay what is read of the next.
+
+        Returns:
+            The failures that are new.
+        """
+        self._answered = False
+        self._values.pop(COUNTERS, None)
         if self._lost_at is not None:
             if at - self._lost_at < LOST_RETRY_S:
-                return None, []
-            self._lost_at = at
+                return []
+            self._lost_at = None
+        return self._read(at, self._fast)
+
+    def read_others(
+        self, at: float, *, slow: bool, rare: bool
+    ) -> tuple[Reading | None, list[GpuReadFailed]]:
+        """The second part of :meth:`poll`, with its answer."""
         failures: list[GpuReadFailed] = []
-        quantities = [*self._fast, *(self._slow * slow), *(self._rare * rare)]
-        self._values.pop(COUNTERS, None)
-        answered = False
-        for quantity in quantities:
+        if self._lost_at is None:
+            failures = self._read(at, [*(self._slow * slow), *(self._rare * rare)])
+        answers = self._answered and self._lost_at is None
+        return (self._reading(at) if answers else None), failures
+
+    def _read(self, at: float, quantities: Iterable[Quantity]) -> list[GpuReadFailed]:
+        failures: list[GpuReadFailed] = []
+        for quantity in tuple(quantities):
             try:
                 values = quantity.read()
             except NotOffered:
@@ -105,16 +129,15 @@ class PolledCard:
                 failures += self._failed(at, quantity, str(error), lost=lost)
                 if lost:
                     self._lost_at = at
-                    return None, failures
+                    break
                 continue
-            answered = True
-            self._lost_at = None
+            self._answered = True
             self._failing.pop(quantity.call, None)
             self._gives[quantity.call] = frozenset(values)
             self._values.update(values)
             if "energy_joules" in values:
                 self._energy_read_at = at
-        return (self._reading(at) if answered else None), failures
+        return failures
 
     def _reading(self, at: float) -> Reading:
         values = dict(self._values)

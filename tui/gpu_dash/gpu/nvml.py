@@ -101,7 +101,9 @@ class NvmlBackend:
         readings = []
         failures, self._failed_to_open = self._failed_to_open, []
         for card in self._cards:
-            reading, new_failures = card.poll(
+            failures += card.read_fast(at)
+        for card in self._cards:
+            reading, new_failures = card.read_others(
                 at,
                 slow=self._turns.is_due(card.gpu, at),
                 rare=self._rare_turns.is_due(card.gpu, at),

@@ -7,6 +7,8 @@ from typing import Any
 import click
 import msgspec
 
+from gpu_dash.cli.card_steps import HEAD as CARD_HEAD
+from gpu_dash.cli.card_steps import card_step_cells, card_steps_of
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.sessions import words
 from gpu_dash.model.log import Severity
@@ -37,14 +39,18 @@ def command(session: str, as_json: bool) -> None:
         for record in reader.records("events.csv")
         if record.get("severity") != Severity.INFO
     ]
+    cards = card_steps_of(reader)
     if as_json:
-        built = msgspec.to_builtins(summary)
-        print_json({**built, "steps": steps, "findings": findings})
+        built, by_card = msgspec.to_builtins(summary), msgspec.to_builtins(cards)
+        print_json({**built, "steps": steps, "cards": by_card, "findings": findings})
         return
     _print_head(summary)
     if steps:
         click.echo()
         words.print_table([_STEP_HEAD, *(_step_row(step) for step in steps)])
+    if cards:
+        click.echo()
+        words.print_table([CARD_HEAD, *(card_step_cells(card) for card in cards)])
     if findings:
         click.echo()
         words.print_table([_finding_row(finding) for finding in findings[:SHOWN_FINDINGS]])

@@ -1,4 +1,4 @@
-"""``amd-smi metric`` and ``static``: JSON and indented text, of ROCm 5 to 10.
+"""``amd-smi metric``, ``static`` and ``list``: JSON, CSV and indented text, of ROCm 5 to 10.
 
 Both are the same tree: sections with keys below them. A whole section may be the string
 ``N/A``, a value ``{"value", "unit"}`` or a text with its unit, and JSON comes as a list or as
@@ -7,13 +7,15 @@ Both are the same tree: sections with keys below them. A whole section may be th
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpu_dash.gpu.reasons import HW_POWER_BRAKE, HW_THERMAL, SW_POWER_CAP
 from gpu_dash.gpu.saved.card import SavedCard
+from gpu_dash.gpu.saved.patterns import Pattern, Patterns
 from gpu_dash.gpu.values import (
     celsius,
     count,
@@ -29,6 +31,7 @@ from gpu_dash.model.gpu import GpuVendor
 
 _SECTIONS = ("usage", "power", "clock", "temperature", "throttle", "limit", "asic", "mem_usage")
 _TEXT_LINE = re.compile(r"( *)([A-Za-z][\w ]*?):(?:\s+(.*))?$")
+_CSV_HEAD = re.compile(r"(?:timestamp,)?gpu,", re.IGNORECASE)
 _DOCUMENT = re.compile(r"[\[{]")
 _GPU_LINE = re.compile(r"GPU:\s*(\d+)\s*$", re.MULTILINE)
 
@@ -41,10 +44,10 @@ def _throttled(value: Any) -> bool | None:
     return {"throttled": True, "unthrottled": False}.get(str(value).strip().lower())
 
 
-_PATTERNS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    (r"temperature\.edge", "edge_temperature_celsius", celsius),
+_FACTS: tuple[Pattern, ...] = (
+    (r"(temperature\.)?edge", "edge_temperature_celsius", celsius),
     (
-        r"temperature\.(hotspot|junction)|hotspot_temperature",
+        r"temperature\.(hotspot|junction)|hotspot(_temperature)?",
         "hotspot_temperature_celsius",
         celsius,
     ),
@@ -71,21 +74,21 @@ _PATTERNS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     (r"limit\.shutdown_edge_temperature", "edge_shutdown_celsius", celsius),
     (r"limit\.shutdown_hotspot_temperature", "hotspot_shutdown_celsius", celsius),
     (r"limit\.shutdown_vram_temperature", "memory_shutdown_celsius", celsius),
-    (r"usage\.gfx_activity|gfx", "utilization_percent", percent),
-    (r"usage\.umc_activity|mem", "memory_utilization_percent", percent),
-    (r"clock\.gfx(_\d+)?\.(clk|cur_clk)|gfx_cl(oc)?k", "sm_clock_mhz", megahertz),
-    (r"clock\.gfx(_\d+)?\.max_clk", "sm_clock_max_mhz", megahertz),
-    (r"clock\.mem(_\d+)?\.(clk|cur_clk)|mem_clock", "memory_clock_mhz", megahertz),
-    (r"clock\.mem(_\d+)?\.max_clk", "memory_clock_max_mhz", megahertz),
+    (r"(usage\.)?gfx_activity|gfx", "utilization_percent", percent),
+    (r"(usage\.)?umc_activity|mem", "memory_utilization_percent", percent),
+    (r"clock\.gfx(_\d+)?\.(clk|cur_clk)|gfx(_\d+)?_cl(oc)?k", "sm_clock_mhz", megahertz),
+    (r"clock\.gfx(_\d+)?\.max_clk|gfx(_\d+)?_max_clk", "sm_clock_max_mhz", megahertz),
+    (r"clock\.mem(_\d+)?\.(clk|cur_clk)|mem(_\d+)?_cl(oc)?k", "memory_clock_mhz", megahertz),
+    (r"clock\.mem(_\d+)?\.max_clk|mem(_\d+)?_max_clk", "memory_clock_max_mhz", megahertz),
     (r"vram\.size|(mem_usage\.)?total_vram|vram_total", "memory_total_bytes", _size_in_mb),
     (r"(mem_usage\.)?used_vram|vram_used", "memory_used_bytes", _size_in_mb),
     (r"mem_usage\.total_gtt", "gtt_total_bytes", _size_in_mb),
     (r"mem_usage\.used_gtt", "gtt_used_bytes", _size_in_mb),
-    (r"ecc\.total_correctable_count", "ecc_corrected", count),
-    (r"ecc\.total_uncorrectable_count", "ecc_uncorrected", count),
+    (r"(ecc\.)?total_correctable_count", "ecc_corrected", count),
+    (r"(ecc\.)?total_uncorrectable_count", "ecc_uncorrected", count),
     (r"fan\.rpm", "fan_rpm", count),
     (r"fan\.usage", "fan_percent", percent),
-    (r"energy\.total_energy_consumption", "energy_joules", number),
+    (r"(energy\.)?total_energy_consumption", "energy_joules", number),
     (r"partition\.compute_partition", "compute_partition", words),
     (r"partition\.memory_partition", "memory_partition", words),
     (r"throttle\.ppt_accumulated", "ppt_accumulated", count),
@@ -97,7 +100,7 @@ _PATTERNS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
         percent,
     ),
 )
-_COMPILED = tuple((re.compile(pattern), name, read) for pattern, name, read in _PATTERNS)
+_PATTERNS = Patterns(_FACTS, whole=True)
 _REASON_OF_VIOLATION = {
     "throttle.ppt_violation_status": SW_POWER_CAP,
     "throttle.prochot_violation_status": HW_POWER_BRAKE,
@@ -129,6 +132,27 @@ def read_json(text: str) -> list[SavedCard] | None:
     if entries is None:
         return None
     return [_card(int(entry["gpu"]), dict(_flat(entry))) for entry in entries]
+
+
+def read_csv(text: str) -> list[SavedCard] | None:
+    """Cards of ``amd-smi … --csv``, the last row of each; ``None`` if the text is something else.
+
+    Its columns are the keys without their sections, so that ``mem`` is a temperature beside
+    ``hotspot`` (``metric``) and a use beside ``gfx`` (``monitor``).
+    """
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if _CSV_HEAD.match(line)), None)
+    if start is None:
+        return None
+    cards: dict[int, SavedCard] = {}
+    for row in csv.DictReader(lines[start:]):
+        gpu = row.get("gpu") or ""
+        values = {key.strip().lower(): value for key, value in row.items() if key and value}
+        if "hotspot" in values and "mem" in values:
+            values["temperature.mem"] = values.pop("mem")
+        if gpu.isdigit():
+            cards[int(gpu)] = _card(int(gpu), values)
+    return list(cards.values()) or None
 
 
 def read_text(text: str) -> list[SavedCard] | None:
@@ -181,16 +205,17 @@ def _text_values(text: str) -> dict[str, str]:
 def _card(gpu: int, values: Mapping[str, Any]) -> SavedCard:
     card = SavedCard(gpu, GpuVendor.AMD)
     for path, value in values.items():
-        for pattern, name, read in _COMPILED:
-            if pattern.fullmatch(path):
-                card.learn(name, read(value))
+        _PATTERNS.learn(card, path, value)
     for section, name in (("sys", "sm_clock_mhz"), ("mem", "memory_clock_mhz")):
         level = count(values.get(f"clock.{section}.current_level"))
         key = f"clock.{section}.frequency_levels.level {level}"
         card.learn(name, megahertz(values.get(key)))
     for key in ("asic.market_name", "board.product_name"):
         card.learn_name(values.get(key, ""))
-    card.learn_bus_id(values.get("bus.bdf", ""))
+    for key in ("bus.bdf", "bdf", "gpu_bdf"):
+        card.learn_bus_id(values.get(key, ""))
+    for key in ("uuid", "gpu_uuid"):
+        card.learn("uuid", words(values.get(key, "")))
     _learn_violations(card, values)
     if any("secondary die" in str(value).lower() for value in values.values()):
         card.facts["secondary_die"] = True

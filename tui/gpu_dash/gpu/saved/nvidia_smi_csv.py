@@ -65,7 +65,7 @@ _FACTS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "hw_power_brake_s": (microseconds, ("clocks_event_reasons_counters.hw_power_brake_slowdown",)),
 }
 _NAMES = {name for _, names in _FACTS.values() for name in names} | {
-    "name", "gpu_name", "index", "pci.bus_id", "gpu_bus_id", "timestamp", "driver_version",
+    "name", "gpu_name", "index", "pci.bus_id", "gpu_bus_id", "driver_version",
 }  # fmt: skip
 _MASKS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
 _ONE_REASON = re.compile(r"clocks_(?:event|throttle)_reasons\.(?!active|supported)(.+)")

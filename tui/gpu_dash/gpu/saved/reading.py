@@ -9,9 +9,11 @@ from gpu_dash.gpu.kernel_event import KernelEvent
 from gpu_dash.gpu.kernel_log import read_kernel_log
 from gpu_dash.gpu.saved import (
     amd_smi,
+    amd_smi_frame,
     amd_smi_table,
     nvidia_smi,
     nvidia_smi_csv,
+    nvidia_smi_dmon,
     nvidia_smi_table,
     rocm_smi,
     rocm_smi_table,
@@ -46,6 +48,9 @@ _READERS: tuple[Callable[[str], list[SavedCard] | None], ...] = (
     nvidia_smi.read_xml,
     nvidia_smi.read_text,
     nvidia_smi_table.read_table,
+    nvidia_smi_dmon.read_dmon,
+    amd_smi_frame.read_frame,
+    amd_smi.read_csv,
     rocm_smi.read_csv,
     rocm_smi.read_text,
     rocm_smi_table.read_table,

@@ -11,11 +11,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_dash.gpu.saved.card import SavedCard
 from gpu_dash.gpu.saved.metrics_names import learn_metrics
+from gpu_dash.gpu.saved.patterns import Pattern, Patterns
 from gpu_dash.gpu.values import (
     celsius,
     count,
@@ -53,7 +54,7 @@ def _microjoules(value: Any) -> float | None:
     return None if energy is None else energy / 1e6
 
 
-_PATTERNS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+_FACTS: tuple[Pattern, ...] = (
     (r"temperature \(sensor edge\)", "edge_temperature_celsius", celsius),
     (r"temperature \(sensor (junction|hotspot)\)", "hotspot_temperature_celsius", celsius),
     (r"temperature \(sensor mem(ory)?\)", "memory_temperature_celsius", celsius),
@@ -85,7 +86,7 @@ _PATTERNS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     (r"compute partition", "compute_partition", words),
     (r"memory partition", "memory_partition", words),
 )
-_COMPILED = tuple((re.compile(pattern), name, read) for pattern, name, read in _PATTERNS)
+_PATTERNS = Patterns(_FACTS, whole=False)
 _HBM = re.compile(r"temperature \(sensor hbm (\d+)\)")
 _NAME_KEYS = ("card series", "device name", "card model", "product name")
 
@@ -140,13 +141,12 @@ def _card(gpu: int, pairs: Iterable[tuple[str, Any]]) -> SavedCard:
     pairs = [(key.strip().rstrip(":").lower(), value) for key, value in pairs]
     hbm: dict[int, float] = {}
     for key, value in pairs:
-        for pattern, name, read in _COMPILED:
-            if pattern.match(key):
-                card.learn(name, read(value))
+        _PATTERNS.learn(card, key, value)
         stack = _HBM.match(key)
         if stack is not None and (temperature := celsius(value)) is not None:
             hbm[int(stack[1])] = temperature
-    card.learn("hbm_temperatures_celsius", tuple(hbm[stack] for stack in sorted(hbm)) or None)
+    if any(hbm.values()):  # a chip without such sensors may say 0 for each
+        card.learn("hbm_temperatures_celsius", tuple(hbm[stack] for stack in sorted(hbm)))
     values = dict(pairs)
     for key in _NAME_KEYS:
         card.learn_name(values.get(key, ""))
