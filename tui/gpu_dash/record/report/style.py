@@ -64,7 +64,7 @@ h1{font-size:1.5rem;margin:.2rem 0 .1rem} h2{font-size:1.1rem;margin:1.9rem 0 .5
 table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
 th,td{padding:.22rem .5rem;text-align:left;vertical-align:top;border-bottom:1px solid #e4e7eb}
 th{font-weight:600;color:#5b6470} td.n,th.n{text-align:right;white-space:nowrap}
-td.w{overflow-wrap:anywhere} code{font:.86em ui-monospace,Menlo,Consolas,monospace}
+td.w{overflow-wrap:anywhere;min-width:5.5rem} code{font:.86em ui-monospace,Menlo,Consolas,monospace}
 code{overflow-wrap:anywhere} dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;
  margin:0;font-size:.92rem} dt{color:#5b6470} dd{margin:0;overflow-wrap:anywhere}
 .scroll{overflow-x:auto} .pair{display:grid;grid-template-columns:1fr 1fr;gap:.5rem 1rem}
@@ -84,11 +84,15 @@ th,td{padding:.15rem .3rem}
 """
 
 
+def picture_style() -> Markup:
+    """What a chart needs when it stands alone, on white."""
+    return Markup(_SHAPES + _LIGHT_SHAPES + _strokes(_LIGHT))
+
+
 def style_sheet() -> Markup:
     """The text of the ``style`` element."""
-    shapes = _SHAPES + _LIGHT_SHAPES + _strokes(_LIGHT)
-    dark = _DARK_SHAPES + _strokes(_DARK)
+    dark = _DARK_PAGE + _DARK_SHAPES + _strokes(_DARK)
     return Markup(
-        f"{_PAGE}{shapes}@media screen and (prefers-color-scheme:dark){{{_DARK_PAGE}{dark}}}"
+        f"{_PAGE}{picture_style()}@media screen and (prefers-color-scheme:dark){{{dark}}}"
         f"@media print{{{_PRINT}}}"
     )
