@@ -77,10 +77,11 @@ th,td{border-color:#2b323b}
 .passed{color:#4fd39a} .failed-word{color:#ff7a7f} .open{color:#e8b04c}
 """
 _PRINT = """
-@page{margin:14mm} body{max-width:none;padding:0;font-size:11px}
-table{font-size:9.5px} svg.chart,tr,dl,.keep{break-inside:avoid} h2{break-after:avoid}
+@page{margin:12mm} body{max-width:none;padding:0;font-size:10px} h1{font-size:1.3rem}
+h2{margin:1rem 0 .3rem} dl{font-size:9.5px;line-height:1.3} table{font-size:8.5px}
+.pair{grid-template-columns:1fr 1fr} svg.chart,tr,dl,.keep{break-inside:avoid} h2{break-after:avoid}
 thead{display:table-header-group} .scroll{overflow:visible}
-th,td{padding:.15rem .3rem}
+th,td{padding:.12rem .3rem}
 """
 
 
