@@ -22,8 +22,8 @@ from gpu_dash.record.report.tables import (
     steps_table,
     throttles_table,
 )
-from gpu_dash.record.report.words import clock
 from gpu_dash.record.run import server_cards
+from gpu_dash.record.words import clock
 
 MARKED_ERRORS = 40
 """Errors with a number in the charts; the table has the others without one."""

@@ -13,7 +13,7 @@ from gpu_dash.record.report.series import Series, TimeSpan, merged
 from gpu_dash.record.report.story import Story, Throttle, Window
 from gpu_dash.record.report.style import CARD_STYLES
 from gpu_dash.record.report.time_chart import Band, Flag, Lane, Line, Panel, Rule, time_chart
-from gpu_dash.record.report.words import clock, latency, number
+from gpu_dash.record.words import clock, latency, number
 
 STANDING_OUT = 4
 """Of more cards than there are colours, so many have a line of their own."""

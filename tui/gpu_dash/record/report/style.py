@@ -78,7 +78,8 @@ th,td{border-color:#2b323b}
 """
 _PRINT = """
 @page{margin:12mm} body{max-width:none;padding:0;font-size:10px} h1{font-size:1.3rem}
-h2{margin:1rem 0 .3rem} dl{font-size:9.5px;line-height:1.3} .note{font-size:8.5px} table{font-size:8.5px}
+h2{margin:1rem 0 .3rem} dl{font-size:9.5px;line-height:1.3}
+.note,table{font-size:8.5px}
 .pair{grid-template-columns:1fr 1fr} svg.chart,tr,dl,.keep{break-inside:avoid} h2{break-after:avoid}
 thead{display:table-header-group} .scroll{overflow:visible}
 th,td{padding:.12rem .3rem}

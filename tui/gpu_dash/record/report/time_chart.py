@@ -14,7 +14,7 @@ from itertools import zip_longest
 from gpu_dash.record.report.axis import Axis, linear_ticks, time_ticks
 from gpu_dash.record.report.markup import Markup, element, joined
 from gpu_dash.record.report.series import Series, TimeSpan, area_path, line_path
-from gpu_dash.record.report.words import clock, short
+from gpu_dash.record.words import clock, short
 
 WIDTH = 1120.0
 _LEFT, _RIGHT = 74.0, 1104.0
