@@ -165,6 +165,7 @@ def test_a_session_that_goes_on_is_told_as_far_as_it_is(tmp_path: Path) -> None:
     page = recorded_page(tmp_path, events)
     assert "not yet: it goes on, or its agent was killed" in page.text
     assert "There is none: the session goes on" in page.text
+    assert "Requests that were still open are not in the curves" in page.text
     assert "not over" in page.text
 
 
