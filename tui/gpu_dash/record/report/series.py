@@ -54,9 +54,14 @@ class Series:
     def add(self, at_s: float, *values: float | None) -> None:
         """Take a reading, and its extremes where there are some."""
         column = self.span.column(at_s)
-        if column is not None:
-            self._lows[column] = lowest((self._lows[column], *values))
-            self._highs[column] = highest((self._highs[column], *values))
+        if column is None:
+            return
+        for value in values:
+            if value is None:
+                continue
+            low, high = self._lows[column], self._highs[column]
+            self._lows[column] = value if low is None or value < low else low
+            self._highs[column] = value if high is None or value > high else high
 
     @property
     def lowest(self) -> float | None:

@@ -44,7 +44,7 @@ def session_charts(
     return time_chart(
         span,
         panels,
-        steps=[_step(window) for window in story.windows],
+        steps=_step_bands(story.windows, span),
         shades=_joined_bands(story.alarms, span),
         lanes=_lanes(story.throttles, cards, span),
         flags=[
@@ -170,6 +170,20 @@ def _ends(series: Series) -> tuple[float | None, float | None]:
 
 
 # -- marks -------------------------------------------------------------------------------------
+
+
+def _step_bands(windows: Sequence[Window], span: TimeSpan) -> list[Band]:
+    """The windows of the steps; those too short to be told apart are one."""
+    bands: list[Band] = []
+    for window in windows:
+        band = _step(window)
+        before = bands[-1] if bands else None
+        is_near = before is not None and band.start_s - before.end_s < span.column_s
+        if before is not None and is_near and band.end_s - band.start_s < 2 * span.column_s:
+            bands[-1] = Band(before.start_s, band.end_s, words="several steps")
+        else:
+            bands.append(band)
+    return bands
 
 
 def _step(window: Window) -> Band:
