@@ -149,7 +149,8 @@ def _costs(story: Story, load: LoadCurves) -> list[tuple[Throttle, ThrottleCost]
 def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves, *, is_over: bool) -> str:
     words = (
         f"{clock(span.start_s)} to {clock(span.end_s)} since the session's start, in columns of "
-        f"{span.column_s:.2g} s; each shows its lowest and highest value, so that no peak is lost."
+        f"{_seconds(span.column_s)}; each shows its lowest and highest value, so that no peak is "
+        "lost."
     )
     if story.throttles:
         words += (
@@ -161,6 +162,10 @@ def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves, *, is_over: b
     if load.usage_missing:
         words += " The server sent no usage for some requests: their tokens are chunks."
     return words
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.0f} s"
 
 
 _COST = (

@@ -17,6 +17,9 @@ from gpu_dash.record.words import clock, latency, number
 
 STANDING_OUT = 4
 """Of more cards than there are colours, so many have a line of their own."""
+STROKE_S = 6.0
+"""Columns longer than this hold so many readings that a line is their mean and their range is shaded:
+a stroke in each column would hide the other cards."""
 LANES = 16
 _KINDS = tuple(reversed(ThrottleKind))
 """What alarms most is drawn last, over the others."""
@@ -142,13 +145,17 @@ def _lines(
     chosen: Sequence[CardCurves],
     of: Callable[[CardCurves], Series],
 ) -> list[Line]:
-    lines = [
-        Line(of(card), f"c{place}", f"gpu {card.info.gpu}") for place, card in enumerate(chosen)
-    ]
-    if len(chosen) == len(cards):
-        return lines
-    everything = merged([of(card) for card in cards])
-    return [Line(everything, "a6", f"all {len(cards)} cards", is_area=True), *lines]
+    is_dense = cards[0].temperature.span.column_s > STROKE_S
+    lines = []
+    if len(chosen) < len(cards):
+        everything = merged([of(card) for card in cards])
+        lines.append(Line(everything, "a6", f"all {len(cards)} cards", is_area=True))
+    elif is_dense:
+        lines += [Line(of(card), f"a{place}", is_area=True) for place, card in enumerate(chosen)]
+    for place, card in enumerate(chosen):
+        series = of(card).mean() if is_dense else of(card)
+        lines.append(Line(series, f"c{place}", f"gpu {card.info.gpu}"))
+    return lines
 
 
 def _limits(cards: Sequence[CardCurves]) -> list[tuple[float, str]]:

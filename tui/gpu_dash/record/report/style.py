@@ -16,7 +16,7 @@ _DARK = ("#5eb0f5", "#f0a63c", "#3cc79a", "#e58ac4", "#9bd2f7", "#ff8255", "#cfc
 def _strokes(colours: tuple[str, ...]) -> str:
     return "".join(
         f".c{place}{{stroke:{colour};fill:none}}.fc{place}{{fill:{colour};stroke:none}}"
-        f".a{place}{{fill:{colour};fill-opacity:.22;stroke:none}}"
+        f".a{place}{{fill:{colour};fill-opacity:.18;stroke:none}}"
         for place, colour in enumerate(colours)
     )
 

@@ -258,7 +258,8 @@ def _time_axis(across: Axis, bottom: float) -> Iterator[Markup]:
     for moment in time_ticks(across.low, across.high):
         x = across.place(moment)
         yield _line(x, bottom, x, bottom + 5, "axis-line")
-        yield _text(x, bottom + 18, clock(moment), "axis middle")
+        is_last = x > _RIGHT - _LABEL_PIXELS
+        yield _text(x, bottom + 18, clock(moment), "axis end" if is_last else "axis middle")
 
 
 def _stretch(across: Axis, band: Band) -> tuple[float, float]:
