@@ -63,7 +63,15 @@ def test_list_has_one_line_per_session(folder: Path) -> None:
     head, first, second = run("list").splitlines()
     assert head.split()[:2] == ["SESSION", "STARTED"]
     assert first.split()[0] == NAME
-    for words in ("2027-01-15 08:00:00", "1:00", "acme/model-7b", "tok/s at 4", "90 °C", "FAILED"):
+    for words in (
+        "2027-01-15 08:00:00",
+        "1:00",
+        "acme/model-7b",
+        "tok/s at 4",
+        "90 °C",
+        " kB",
+        "FAILED",
+    ):
         assert words in first
     assert second.split()[0] == "20270116-090000-other"
     assert "open" in second
@@ -73,6 +81,7 @@ def test_list_as_json(folder: Path) -> None:
     first, second = json.loads(run("list", "--json"))
     assert first["session"] == NAME
     assert first["folder"] == str(folder)
+    assert first["size_bytes"] == sum(file.stat().st_size for file in folder.iterdir())
     assert (first["steps"], first["duration_s"], first["best_concurrency"]) == (2, 60.0, 4)
     assert first["gpus"] == ["Acme T100", "Acme T100"]
     assert first["verdict"]["passed"] is False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import msgspec
@@ -39,6 +40,8 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     knee_concurrency: int | None
     rows_lost: int
+    size_bytes: int
+    """Of all its files."""
     verdict: Verdict | None
 
 
@@ -73,5 +76,15 @@ def summarize_session(folder: Path) -> SessionSummary:
         exit_code=meta.exit_code,
         knee_concurrency=meta.knee_concurrency,
         rows_lost=meta.rows_lost,
+        size_bytes=_size_bytes(folder),
         verdict=meta.verdict,
     )
+
+
+def _size_bytes(folder: Path) -> int:
+    """What the files take; one that is gone by the time it is looked at takes nothing."""
+    total_bytes = 0
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total_bytes += path.lstat().st_size
+    return total_bytes

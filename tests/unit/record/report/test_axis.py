@@ -39,6 +39,7 @@ def test_linear_ticks_are_round(low: float, high: float, ticks: list[float]) -> 
 
 def test_log_ticks_thin_out_over_many_powers() -> None:
     assert log_ticks(0.03, 4.0) == pytest.approx([0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
+    assert log_ticks(0.11, 0.19) == pytest.approx([0.12, 0.14, 0.16, 0.18])
     assert log_ticks(0.001, 900.0) == pytest.approx([0.001, 0.01, 0.1, 1.0, 10.0, 100.0])
 
 

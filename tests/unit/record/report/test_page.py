@@ -165,6 +165,7 @@ def test_a_session_that_goes_on_is_told_as_far_as_it_is(tmp_path: Path) -> None:
     page = recorded_page(tmp_path, events)
     assert "not yet: it goes on, or its agent was killed" in page.text
     assert "There is none: the session goes on" in page.text
+    assert "Requests that were still open are not in the curves" in page.text
     assert "not over" in page.text
 
 
@@ -317,3 +318,17 @@ def test_many_findings_and_steps_are_cut_with_a_word(tmp_path: Path) -> None:
     assert "and 100 more in steps.csv" in page.words
     flags = [value for name, value in page.attributes if (name, value) == ("class", "flag")]
     assert len(flags) <= 40
+
+
+def test_steps_too_short_to_be_told_apart_are_one_band(tmp_path: Path) -> None:
+    (result, *_) = [event.result for event in open_loop() if isinstance(event, ev.StepEnded)]
+    events: list[ev.Event] = [
+        ev.StepEnded(
+            at=on(10.0 * step + 10.0),
+            result=msgspec.structs.replace(result, step=step, time_s=10.0 * step),
+        )
+        for step in range(2000)
+    ]
+    page = recorded_page(tmp_path, events)
+    bands = [value for name, value in page.attributes if name == "class" and value]
+    assert len([style for style in bands if style.startswith("step ") or style == "step"]) < 480

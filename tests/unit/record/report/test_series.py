@@ -33,6 +33,14 @@ def test_what_is_not_shown_or_not_offered_is_left_out() -> None:
     assert list(made.points()) == [(9, 7.0, 7.0)]
 
 
+def test_the_mean_is_that_of_the_readings_and_not_of_their_extremes() -> None:
+    made = Series(TimeSpan(0.0, 100.0, 10))
+    made.add(1.0, 10.0, 90.0)
+    made.add(2.0, 20.0, 5.0)
+    made.add(11.0, None, 7.0)
+    assert list(made.mean().points()) == [(0, 15.0, 15.0)]
+
+
 def test_a_gap_breaks_the_line() -> None:
     made = series((5.0, 1.0), (15.0, 2.0), (75.0, 3.0), (85.0, 4.0))
     assert [len(run) for run in made.runs()] == [2, 2]

@@ -63,7 +63,8 @@ def test_the_whole_session_is_told(tmp_path: Path) -> None:
 
 
 def test_what_had_not_ended_ends_with_the_recording(tmp_path: Path) -> None:
-    story = story_of(tmp_path, [began(20.0, 1), throttle(30.0)])
+    events: list[ev.Event] = [began(20.0, 1), throttle(30.0)]
+    story = story_of(tmp_path, events)
     assert [(w.opens_s, w.closes_s, w.result) for w in story.windows] == [(20.0, END_S, None)]
     assert [(t.ended_s, t.is_over) for t in story.throttles] == [(END_S, False)]
 

@@ -11,8 +11,9 @@ from gpu_dash.model.errors import RecordError
 from gpu_dash.model.text import strip_controls
 from gpu_dash.record.folder import session_folders, sessions_root
 from gpu_dash.record.summary import SessionSummary, summarize_session
+from gpu_dash.record.words import clock, size
 
-_HEAD = ("SESSION", "STARTED (UTC)", "LASTED", "MODEL", "GPUS", "STEPS", "BEST", "PEAK", "")
+_HEAD = ("SESSION", "STARTED (UTC)", "LASTED", "MODEL", "GPUS", "STEPS", "BEST", "PEAK", "SIZE", "")
 
 
 @click.command("list")
@@ -38,12 +39,13 @@ def _row(summary: SessionSummary) -> tuple[str, ...]:
     return (
         summary.session,
         summary.started_utc[:19].replace("T", " "),
-        words.length(summary.duration_s),
+        clock(summary.duration_s),
         summary.model,
         str(len(summary.gpus)),
         str(summary.steps),
         words.NOT_OFFERED if best is None else f"{best:.0f} tok/s at {_best_load(summary)}",
         words.value(summary.peak_temperature_celsius, " °C"),
+        size(summary.size_bytes),
         _outcome(summary),
     )
 

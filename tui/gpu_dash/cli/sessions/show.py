@@ -15,6 +15,7 @@ from gpu_dash.model.log import Severity
 from gpu_dash.record.folder import find_session
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.summary import SessionSummary, summarize_session
+from gpu_dash.record.words import clock
 
 SHOWN_FINDINGS = 20
 _ANSWERS = {True: "yes", False: "NO", None: "not judged"}
@@ -68,7 +69,7 @@ def _print_head(summary: SessionSummary) -> None:
         ("GPUs", words.cards(summary.gpus) or "none were read"),
         ("started", summary.started_utc),
         ("ended", summary.ended_utc or "not yet: it goes on, or its agent was killed"),
-        ("lasted", words.length(summary.duration_s)),
+        ("lasted", clock(summary.duration_s)),
         ("requests", f"{summary.requests_ok} ok, {summary.requests_failed} failed"),
         ("knee", words.value(summary.knee_concurrency, " concurrent")),
         ("rows lost", str(summary.rows_lost) if summary.rows_lost else ""),

@@ -22,13 +22,6 @@ def milliseconds(seconds: float | None) -> str:
     return NOT_OFFERED if seconds is None else f"{seconds * 1000:.1f} ms"
 
 
-def length(seconds: float) -> str:
-    """How long something lasted: ``6:37``, ``1:02:03``."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def load(concurrency: int | None, request_rate: float | None) -> str:
     """What a step asked for: ``8`` requests in flight, or ``2.5/s``."""
     return value(concurrency) if request_rate is None else f"{request_rate:g}/s"

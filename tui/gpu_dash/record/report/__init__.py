@@ -1,8 +1,8 @@
 """A session as one HTML file that needs nothing else: no script, no font, no network.
 
 * :mod:`~gpu_dash.record.report.markup`: elements, and the one place where text becomes HTML;
-* :mod:`~gpu_dash.record.report.axis`, :mod:`~gpu_dash.record.report.series`,
-  :mod:`~gpu_dash.record.report.words`: places, lines of bounded length, numbers (pure);
+* :mod:`~gpu_dash.record.report.axis`, :mod:`~gpu_dash.record.report.series`: places, and lines of
+  bounded length (pure);
 * :mod:`~gpu_dash.record.report.story`, :mod:`~gpu_dash.record.report.curves`: what is read;
 * :mod:`~gpu_dash.record.report.time_chart`, :mod:`~gpu_dash.record.report.session_charts`,
   :mod:`~gpu_dash.record.report.load_chart`: the pictures;

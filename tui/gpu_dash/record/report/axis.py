@@ -63,11 +63,12 @@ def linear_ticks(low: float, high: float, count: int = 4) -> list[float]:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 times each power of ten between two values above 0; only the powers where those
-    are many."""
+    are many, and the linear ones where they are fewer than two."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1.0, 2.0, 5.0) if len(powers) <= 4 else (1.0,)
     ticks = [factor * 10.0**power for power in powers for factor in factors]
-    return [tick for tick in ticks if low <= tick <= high]
+    held = [tick for tick in ticks if low <= tick <= high]
+    return held if len(held) > 1 else linear_ticks(low, high)
 
 
 def time_ticks(start_s: float, end_s: float, count: int = 10) -> list[float]:

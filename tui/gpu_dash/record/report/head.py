@@ -14,8 +14,8 @@ from gpu_dash.record.folder import LOG_FILE, META_FILE
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.redact import hide_in_command
 from gpu_dash.record.report.markup import Markup, element, joined
-from gpu_dash.record.report.words import NOT_OFFERED, clock, size
 from gpu_dash.record.run import server_cards
+from gpu_dash.record.words import NOT_OFFERED, clock, size
 
 _ANSWERS = {
     True: ("yes", "passed"),

@@ -9,7 +9,7 @@ from gpu_dash.analysis.knee import knee, load_of, thermal_knee
 from gpu_dash.model.load import StepResult
 from gpu_dash.record.report.axis import Axis, from_zero, linear_ticks, log_ticks
 from gpu_dash.record.report.markup import Markup, element, pixels
-from gpu_dash.record.report.words import latency, number, short
+from gpu_dash.record.words import latency, number, short
 
 WIDTH, HEIGHT = 540.0, 250.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 526.0, 34.0, 208.0

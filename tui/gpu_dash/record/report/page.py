@@ -22,8 +22,8 @@ from gpu_dash.record.report.tables import (
     steps_table,
     throttles_table,
 )
-from gpu_dash.record.report.words import clock
 from gpu_dash.record.run import server_cards
+from gpu_dash.record.words import clock
 
 MARKED_ERRORS = 40
 """Errors with a number in the charts; the table has the others without one."""
@@ -83,7 +83,7 @@ def _body(
         _section(
             "Over time",
             session_charts(span, story, load, [card for card in cards if _was_read(card)], numbers),
-            _note(_what_is_shown(span, story, load)),
+            _note(_what_is_shown(span, story, load, is_over=bool(meta.ended_utc))),
         ),
     ]
     if over_load:
@@ -146,19 +146,26 @@ def _costs(story: Story, load: LoadCurves) -> list[tuple[Throttle, ThrottleCost]
     ]
 
 
-def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves) -> str:
+def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves, *, is_over: bool) -> str:
     words = (
         f"{clock(span.start_s)} to {clock(span.end_s)} since the session's start, in columns of "
-        f"{span.column_s:.2g} s; each shows its lowest and highest value, so that no peak is lost."
+        f"{_seconds(span.column_s)}; each shows its lowest and highest value, so that no peak is "
+        "lost."
     )
     if story.throttles:
         words += (
             " Shaded: a card throttled for heat or by the power brake. Lanes: red for these, amber "
             "for a power cap that held the clock down."
         )
+    if not is_over:
+        words += " Requests that were still open are not in the curves of the load yet."
     if load.usage_missing:
         words += " The server sent no usage for some requests: their tokens are chunks."
     return words
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.0f} s"
 
 
 _COST = (

@@ -44,19 +44,29 @@ class TimeSpan:
 
 
 class Series:
-    """Lowest and highest value per column, folded reading by reading."""
+    """Lowest and highest value per column, folded reading by reading, and the mean reading."""
 
     def __init__(self, span: TimeSpan) -> None:
         self.span = span
         self._lows: list[float | None] = [None] * span.columns
         self._highs: list[float | None] = [None] * span.columns
+        self._sums = [0.0] * span.columns
+        self._counts = [0] * span.columns
 
-    def add(self, at_s: float, *values: float | None) -> None:
-        """Take a reading, and its extremes where there are some."""
+    def add(self, at_s: float, reading: float | None, *extremes: float | None) -> None:
+        """Take a reading, and the extremes around it where there are some."""
         column = self.span.column(at_s)
-        if column is not None:
-            self._lows[column] = lowest((self._lows[column], *values))
-            self._highs[column] = highest((self._highs[column], *values))
+        if column is None:
+            return
+        if reading is not None:
+            self._sums[column] += reading
+            self._counts[column] += 1
+        for value in (reading, *extremes):
+            if value is None:
+                continue
+            low, high = self._lows[column], self._highs[column]
+            self._lows[column] = value if low is None or value < low else low
+            self._highs[column] = value if high is None or value > high else high
 
     @property
     def lowest(self) -> float | None:
@@ -67,6 +77,14 @@ class Series:
     def highest(self) -> float | None:
         """Over all that is shown."""
         return highest(self._highs)
+
+    def mean(self) -> Series:
+        """The mean reading of each column."""
+        means = Series(self.span)
+        for column, (total, count) in enumerate(zip(self._sums, self._counts, strict=True)):
+            if count:
+                means.add(self.span.middle_s(column), total / count)
+        return means
 
     def points(self) -> Iterator[tuple[int, float, float]]:
         """The columns that have data: number, lowest, highest."""
@@ -92,7 +110,7 @@ def merged(series: Sequence[Series]) -> Series:
     both = Series(series[0].span)
     for one in series:
         for column, low, high in one.points():
-            both.add(one.span.middle_s(column), low, high)
+            both.add(one.span.middle_s(column), None, low, high)
     return both
 
 

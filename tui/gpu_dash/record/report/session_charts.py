@@ -13,10 +13,13 @@ from gpu_dash.record.report.series import Series, TimeSpan, merged
 from gpu_dash.record.report.story import Story, Throttle, Window
 from gpu_dash.record.report.style import CARD_STYLES
 from gpu_dash.record.report.time_chart import Band, Flag, Lane, Line, Panel, Rule, time_chart
-from gpu_dash.record.report.words import clock, latency, number
+from gpu_dash.record.words import clock, latency, number
 
 STANDING_OUT = 4
 """Of more cards than there are colours, so many have a line of their own."""
+STROKE_S = 6.0
+"""Columns longer than this hold so many readings that a line is their mean and their range is shaded:
+a stroke in each column would hide the other cards."""
 LANES = 16
 _KINDS = tuple(reversed(ThrottleKind))
 """What alarms most is drawn last, over the others."""
@@ -44,7 +47,7 @@ def session_charts(
     return time_chart(
         span,
         panels,
-        steps=[_step(window) for window in story.windows],
+        steps=_step_bands(story.windows, span),
         shades=_joined_bands(story.alarms, span),
         lanes=_lanes(story.throttles, cards, span),
         flags=[
@@ -142,13 +145,17 @@ def _lines(
     chosen: Sequence[CardCurves],
     of: Callable[[CardCurves], Series],
 ) -> list[Line]:
-    lines = [
-        Line(of(card), f"c{place}", f"gpu {card.info.gpu}") for place, card in enumerate(chosen)
-    ]
-    if len(chosen) == len(cards):
-        return lines
-    everything = merged([of(card) for card in cards])
-    return [Line(everything, "a6", f"all {len(cards)} cards", is_area=True), *lines]
+    is_dense = cards[0].temperature.span.column_s > STROKE_S
+    lines = []
+    if len(chosen) < len(cards):
+        everything = merged([of(card) for card in cards])
+        lines.append(Line(everything, "a6", f"all {len(cards)} cards", is_area=True))
+    elif is_dense:
+        lines += [Line(of(card), f"a{place}", is_area=True) for place, card in enumerate(chosen)]
+    for place, card in enumerate(chosen):
+        series = of(card).mean() if is_dense else of(card)
+        lines.append(Line(series, f"c{place}", f"gpu {card.info.gpu}"))
+    return lines
 
 
 def _limits(cards: Sequence[CardCurves]) -> list[tuple[float, str]]:
@@ -170,6 +177,20 @@ def _ends(series: Series) -> tuple[float | None, float | None]:
 
 
 # -- marks -------------------------------------------------------------------------------------
+
+
+def _step_bands(windows: Sequence[Window], span: TimeSpan) -> list[Band]:
+    """The windows of the steps; those too short to be told apart are one."""
+    bands: list[Band] = []
+    for window in windows:
+        band = _step(window)
+        before = bands[-1] if bands else None
+        is_near = before is not None and band.start_s - before.end_s < span.column_s
+        if before is not None and is_near and band.end_s - band.start_s < 2 * span.column_s:
+            bands[-1] = Band(before.start_s, band.end_s, words="several steps")
+        else:
+            bands.append(band)
+    return bands
 
 
 def _step(window: Window) -> Band:

@@ -16,7 +16,7 @@ _DARK = ("#5eb0f5", "#f0a63c", "#3cc79a", "#e58ac4", "#9bd2f7", "#ff8255", "#cfc
 def _strokes(colours: tuple[str, ...]) -> str:
     return "".join(
         f".c{place}{{stroke:{colour};fill:none}}.fc{place}{{fill:{colour};stroke:none}}"
-        f".a{place}{{fill:{colour};fill-opacity:.22;stroke:none}}"
+        f".a{place}{{fill:{colour};fill-opacity:.18;stroke:none}}"
         for place, colour in enumerate(colours)
     )
 
@@ -64,7 +64,7 @@ h1{font-size:1.5rem;margin:.2rem 0 .1rem} h2{font-size:1.1rem;margin:1.9rem 0 .5
 table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
 th,td{padding:.22rem .5rem;text-align:left;vertical-align:top;border-bottom:1px solid #e4e7eb}
 th{font-weight:600;color:#5b6470} td.n,th.n{text-align:right;white-space:nowrap}
-td.w{overflow-wrap:anywhere} code{font:.86em ui-monospace,Menlo,Consolas,monospace}
+td.w{overflow-wrap:anywhere;min-width:5.5rem} code{font:.86em ui-monospace,Menlo,Consolas,monospace}
 code{overflow-wrap:anywhere} dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;
  margin:0;font-size:.92rem} dt{color:#5b6470} dd{margin:0;overflow-wrap:anywhere}
 .scroll{overflow-x:auto} .pair{display:grid;grid-template-columns:1fr 1fr;gap:.5rem 1rem}
@@ -77,18 +77,24 @@ th,td{border-color:#2b323b}
 .passed{color:#4fd39a} .failed-word{color:#ff7a7f} .open{color:#e8b04c}
 """
 _PRINT = """
-@page{margin:14mm} body{max-width:none;padding:0;font-size:11px}
-table{font-size:9.5px} svg.chart,tr,dl,.keep{break-inside:avoid} h2{break-after:avoid}
+@page{margin:12mm} body{max-width:none;padding:0;font-size:10px} h1{font-size:1.3rem}
+h2{margin:1rem 0 .3rem} dl{font-size:9.5px;line-height:1.3}
+.note,table{font-size:8.5px}
+.pair{grid-template-columns:1fr 1fr} svg.chart,tr,dl,.keep{break-inside:avoid} h2{break-after:avoid}
 thead{display:table-header-group} .scroll{overflow:visible}
-th,td{padding:.15rem .3rem}
+th,td{padding:.12rem .3rem}
 """
+
+
+def picture_style() -> Markup:
+    """What a chart needs when it stands alone, on white."""
+    return Markup(_SHAPES + _LIGHT_SHAPES + _strokes(_LIGHT))
 
 
 def style_sheet() -> Markup:
     """The text of the ``style`` element."""
-    shapes = _SHAPES + _LIGHT_SHAPES + _strokes(_LIGHT)
-    dark = _DARK_SHAPES + _strokes(_DARK)
+    dark = _DARK_PAGE + _DARK_SHAPES + _strokes(_DARK)
     return Markup(
-        f"{_PAGE}{shapes}@media screen and (prefers-color-scheme:dark){{{_DARK_PAGE}{dark}}}"
+        f"{_PAGE}{picture_style()}@media screen and (prefers-color-scheme:dark){{{dark}}}"
         f"@media print{{{_PRINT}}}"
     )

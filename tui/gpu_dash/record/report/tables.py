@@ -10,7 +10,7 @@ from gpu_dash.record.journal import THROTTLE_CHECK
 from gpu_dash.record.report.curves import CardCurves
 from gpu_dash.record.report.markup import Child, Markup, element, joined
 from gpu_dash.record.report.story import Found, Throttle, Window
-from gpu_dash.record.report.words import NOT_OFFERED, clock, latency, number
+from gpu_dash.record.words import NOT_OFFERED, clock, latency, number
 
 SHOWN_STEPS = 200
 SHOWN_FINDINGS = 100

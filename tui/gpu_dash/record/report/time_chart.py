@@ -14,7 +14,7 @@ from itertools import zip_longest
 from gpu_dash.record.report.axis import Axis, linear_ticks, time_ticks
 from gpu_dash.record.report.markup import Markup, element, joined
 from gpu_dash.record.report.series import Series, TimeSpan, area_path, line_path
-from gpu_dash.record.report.words import clock, short
+from gpu_dash.record.words import clock, short
 
 WIDTH = 1120.0
 _LEFT, _RIGHT = 74.0, 1104.0
@@ -258,7 +258,8 @@ def _time_axis(across: Axis, bottom: float) -> Iterator[Markup]:
     for moment in time_ticks(across.low, across.high):
         x = across.place(moment)
         yield _line(x, bottom, x, bottom + 5, "axis-line")
-        yield _text(x, bottom + 18, clock(moment), "axis middle")
+        is_last = x > _RIGHT - _LABEL_PIXELS
+        yield _text(x, bottom + 18, clock(moment), "axis end" if is_last else "axis middle")
 
 
 def _stretch(across: Axis, band: Band) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Numbers as the words of the report."""
+"""Numbers as words, in the report and in what the commands print of a session."""
 
 from __future__ import annotations
 
