@@ -7,8 +7,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +16,11 @@ from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import StopServer
 from gpu_dash.model.gpu import GpuSourceState
 from gpu_dash.model.server import ServerState
-from gpu_dash.server.orphans import find_orphans
 from tests.faults.stage import Outcome, Play, Stage, still_runs
 from tests.integration.commands import gpu_dash, is_running, wait_for, write_profile
 from tests.integration.test_agent import Watcher
+from tests.orphan import leave_an_orphan
 from tests.unit.logs.saying import capture
-from tests.unit.server.test_orphans import NAMED, SERVER
 
 PLAYS: dict[str, Play] = {}
 """By what breaks, in the order of the table."""
@@ -112,26 +109,9 @@ async def _context(stage: Stage) -> Outcome:
     return _refused(stage, path)
 
 
-def _leave_an_orphan() -> int:
-    """A worker whose server was killed."""
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, NAMED],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert server.stdout is not None
-    pid = int(server.stdout.readline())
-    server.kill()
-    server.wait()
-    server.stdout.close()
-    wait_for(lambda: pid in [each.process.pid for each in find_orphans()], "the orphan")
-    return pid
-
-
 @_fault("orphans of an earlier server")
 async def _orphan(stage: Stage) -> Outcome:
-    pid = await asyncio.to_thread(_leave_an_orphan)
+    pid = await asyncio.to_thread(leave_an_orphan)
     outcome = _refused(stage, _edited(stage, 'source = "sim"', 'source = "none"'))
     gpu_dash("orphans", "--end", "--yes")
     outcome.is_clean = not is_running(pid)

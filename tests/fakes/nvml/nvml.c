@@ -316,6 +316,29 @@ answer_t nvmlDeviceGetMemoryInfo(device_t device, struct memory_v1 *out) {
     return SUCCESS;
 }
 
+struct process_info {
+    uint32_t pid;
+    uint64_t used;
+    uint32_t gpu_instance, compute_instance;
+};
+
+answer_t nvmlDeviceGetComputeRunningProcesses_v3(device_t device, uint32_t *count,
+                                                 struct process_info *out) {
+    ENTER_CARD(device);
+    uint32_t room = *count;
+    *count = VALUE(proc_pid) >= 0;
+    if (*count > room) return INSUFFICIENT_SIZE;
+    if (*count) {
+        out[0] = (struct process_info){
+            .pid = (uint32_t)VALUE(proc_pid),
+            .used = (uint64_t)VALUE(proc_bytes),
+            .gpu_instance = UINT32_MAX,
+            .compute_instance = UINT32_MAX,
+        };
+    }
+    return SUCCESS;
+}
+
 struct field_value {
     uint32_t id, scope;
     int64_t timestamp_us, latency_us;

@@ -35,6 +35,8 @@
     X(mem_total, 150754820096)         \
     X(mem_reserved, 641335296)         \
     X(mem_used, 3604480)               \
+    X(proc_pid, -1)                    \
+    X(proc_bytes, 0)                   \
     X(reasons, 1)                      \
     X(sw_power_cap_ns, 0)              \
     X(sw_thermal_ns, 0)                \

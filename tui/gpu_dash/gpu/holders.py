@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from gpu_dash.gpu.backend import SourceAbsent
 from gpu_dash.gpu.card import CardLost, NotOffered, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
@@ -17,10 +19,12 @@ def gpu_memory_by_process() -> dict[int, dict[int, int]]:
     try:
         driver = NvmlDriver()
         count = driver.call("nvmlDeviceGetCount")
-        for gpu in range(count):
+    except (SourceAbsent, GpuSourceError, NotOffered, CardLost, ReadFailed):
+        return held
+    for gpu in range(count):
+        # A card that does not answer says nothing about the others.
+        with contextlib.suppress(NotOffered, CardLost, ReadFailed):
             card = driver.call("nvmlDeviceGetHandleByIndex", gpu)
             for process in driver.call("nvmlDeviceGetComputeRunningProcesses", card):
                 held.setdefault(process.pid, {})[gpu] = process.usedGpuMemory or 0
-    except (SourceAbsent, GpuSourceError, NotOffered, CardLost, ReadFailed):
-        return held
     return held
