@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults import before_launch, host, log, own, server
-from tests.faults.registry import PLAYS
+from tests.faults import before_launch, host, log, own, registry, server
 
-__all__ = ["PLAYS", "before_launch", "host", "log", "own", "server"]
+_ORDER = tuple(module.__name__ for module in (before_launch, server, log, own, host))
+PLAYS = dict(sorted(registry.PLAYS.items(), key=lambda item: _ORDER.index(item[1].__module__)))

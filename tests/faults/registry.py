@@ -9,7 +9,7 @@ from gpu_dash.model.server import ServerState
 from tests.faults.stage import Play
 
 PLAYS: dict[str, Play] = {}
-"""By what breaks, in the order of the table."""
+"""By what breaks."""
 
 
 def fault(name: str) -> Callable[[Play], Play]:
