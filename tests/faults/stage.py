@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from tests.integration.test_agent import Watcher
 
 CONCURRENCY = 4
 WAIT_S = 40.0
+CONTINUES = 5
+"""So many more requests show that the load goes on."""
 
 
 @dataclass
@@ -62,13 +64,20 @@ class Stage:
         return self.watcher.store
 
     async def serve(
-        self, *, flags: str = "", server: str = "", load: bool = True, wait: bool = True
+        self,
+        *,
+        flags: str = "",
+        server: str = "",
+        source: str = "sim",
+        load: bool = True,
+        wait: bool = True,
     ) -> None:
         """Launch the stand-in, and load it."""
         path = write_profile(self.folder, flags=flags)
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace('model = "quick"\n', f'model = "quick"\n{server}\n'))
-        await self.launch(path, "sim")
+        text = text.replace('model = "quick"\n', f'model = "quick"\n{server}\n')
+        path.write_text(text.replace('source = "sim"', f'source = "{source}"'))
+        await self.launch(path, source)
         if not wait:
             return
         await self.until(lambda store: store.server.state is ServerState.READY)
@@ -92,6 +101,21 @@ class Stage:
         assert self.watcher is not None
         assert (await self.watcher.ask(SetConcurrency(concurrency=concurrency))).ok
         await self.until(lambda store: store.requests_ok > concurrency)
+
+    async def goes_on(self) -> None:
+        """Wait until so many more requests have been answered that the load goes on for sure."""
+        done = self.store.requests_ok
+        await self.until(lambda store: store.requests_ok > done + CONTINUES)
+
+    @contextlib.contextmanager
+    def environment(self, **variables: str) -> Iterator[None]:
+        """What is started meanwhile has these variables."""
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name in variables:
+                del os.environ[name]
 
     async def until(self, condition: Callable[[Store], Any]) -> None:
         """Wait for what a person would see."""

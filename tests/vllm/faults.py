@@ -201,7 +201,10 @@ class Faults:
 
     async def _ready(self, stage: Stage) -> None:
         await self._launch(stage)
-        await stage.until(lambda store: store.server.state is ServerState.READY)
+        await stage.until(
+            lambda store: store.server.state in (ServerState.READY, ServerState.FAILED)
+        )
+        assert stage.store.server.state is ServerState.READY, stage.store.server.detail
 
     async def _loaded(self, stage: Stage) -> None:
         """A server under load; the one that an earlier fault left, if it did."""

@@ -65,6 +65,17 @@ def test_a_server_that_was_killed_did_not_say_why() -> None:
     assert "kernel log" in first_check
 
 
+def test_a_server_that_somebody_else_stopped_was_asked() -> None:
+    words = LastWords()
+    words.take_line("(APIServer pid=5) INFO 11-30 [launcher.py:80] Shutting down FastAPI server.")
+
+    assert words.of_end(0)[0] == "exit code 0: it was asked to stop, but not by gpu-dash"
+
+
+def test_a_bus_error_is_shared_memory() -> None:
+    assert "/dev/shm" in LastWords().of_end(-7)[0]
+
+
 def test_a_start_that_we_gave_up_is_told_with_our_reason() -> None:
     words = LastWords()
     words.give_up("not ready after 60 s")

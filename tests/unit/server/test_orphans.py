@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -15,39 +14,19 @@ from gpu_dash.model.errors import PreflightError
 from gpu_dash.server.orphans import end_orphans, find_orphans
 from gpu_dash.server.preflight import check_orphans
 from tests.integration.commands import gpu_dash, is_running, wait_for
-
-NAMED = """
-import ctypes, sys, time
-ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
-print("named", flush=True)
-time.sleep(60)
-"""
-SERVER = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", sys.argv[1], "VLLM::Worker"],
-                         stdout=subprocess.PIPE, text=True)
-child.stdout.readline()
-print(child.pid, flush=True)
-child.wait()
-"""
+from tests.orphan import start_family
 
 
 @pytest.fixture
 def worker() -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server and its worker, in a session of their own."""
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, NAMED],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert server.stdout is not None
-    pid = int(server.stdout.readline())
+    server, pid = start_family()
     yield server, pid
     for each in (server.pid, pid):
         if is_running(each):
             os.kill(each, signal.SIGKILL)
     server.wait()
+    assert server.stdout is not None
     server.stdout.close()
 
 

@@ -7,13 +7,15 @@ import contextlib
 import os
 from typing import Any
 
+import msgspec
+
 from gpu_dash import __version__
 from gpu_dash.agent.beginnings import adopt, launch, watch
 from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.hub import Hub
-from gpu_dash.agent.restarts import RestartPolicy
+from gpu_dash.agent.restarts import RestartPolicy, RestartRecord
 from gpu_dash.agent.session import Session
-from gpu_dash.agent.state_file import load_state, save_state
+from gpu_dash.agent.state_file import SessionState, load_state, save_state
 from gpu_dash.gpu.process import SamplerProcess
 from gpu_dash.gpu.protocol import SIMULATED_CARDS
 from gpu_dash.model.clock import Clock, SystemClock
@@ -32,11 +34,11 @@ from gpu_dash.model.commands import (
     TakeControl,
     Watch,
 )
-from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import GpuDashError, UsageError
 from gpu_dash.model.events import Event, Notice
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
+from gpu_dash.server.processes import environment_of
 
 SAVE_INTERVAL_S = 1.0
 
@@ -82,6 +84,8 @@ class Agent:
                 save_state(self.home.state_path, None)
         await self._set_gpu_source(self._gpu_source)
         if self._session is not None:
+            if state is not None and state.restart is not None:
+                self._take_over_restarts(state, state.restart)
             self._follow_session(self._session)
         self._spawn(self._save_state_regularly())
 
@@ -182,8 +186,7 @@ class Agent:
         else:
             session = await watch(self.hub, self._clock, command, self._set_gpu_source)
         if isinstance(command, Launch) and command is not self._launch:
-            server = command.profile.server
-            self._restarts = RestartPolicy(server.restarts, parse_duration(server.restart_delay))
+            self._restarts = RestartPolicy.of(command.profile)
         self._launch = command if isinstance(command, Launch) else None
         self._session = session
         self._follow_session(session)
@@ -208,6 +211,22 @@ class Agent:
         save_state(self.home.state_path, None)
         if session.status.state is ServerState.FAILED and session is self._session:
             self._start_again_later(session)
+
+    def _take_over_restarts(self, state: SessionState, record: RestartRecord) -> None:
+        """Go on with the restart policy of the agent that was killed. The environment was in its
+        memory only; the server still has it."""
+        environment: dict[str, str] | None = dict(os.environ)
+        if state.process is not None:
+            environment = environment_of(state.process.server)
+        if environment is None:
+            self._notice(
+                Severity.WARNING,
+                "the server ended while no agent ran, and its environment with it: it is not "
+                "started again",
+            )
+            return
+        self._launch = record.command(environment)
+        self._restarts = RestartPolicy.of(record.profile, record.count)
 
     def _session_is_over(self) -> bool:
         return self._session is None or self._session.has_ended
@@ -310,6 +329,9 @@ class Agent:
     def _save_state(self) -> None:
         session = self._session
         state = None if session is None or session.has_ended else session.state()
+        if state is not None and self._launch is not None:
+            restart = RestartRecord.of(self._launch, self._restarts)
+            state = msgspec.structs.replace(state, restart=restart)
         try:
             save_state(self.home.state_path, state)
         except OSError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_dash.agent.restarts import RestartRecord
 from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.server import ProcessIdentity, ServerStatus
@@ -42,6 +43,8 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     log_lines: int = 0
     next_step: int = 1
     next_request: int = 1
+    restart: RestartRecord | None = None
+    """Of a server that is started again when it fails."""
 
 
 def save_state(path: Path, state: SessionState | None) -> None:

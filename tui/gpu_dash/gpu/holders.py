@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_dash.gpu.card import NotOffered, ReadFailed
+import contextlib
+
+from gpu_dash.gpu.backend import SourceAbsent
+from gpu_dash.gpu.card import CardLost, NotOffered, ReadFailed
 from gpu_dash.gpu.nvml_driver import NvmlDriver
 from gpu_dash.gpu.nvml_processes import holders_on
 from gpu_dash.model.errors import GpuSourceError
@@ -16,10 +19,13 @@ def gpu_memory_by_process() -> dict[int, dict[int, int]]:
     held: dict[int, dict[int, int]] = {}
     try:
         driver = NvmlDriver()
-        for gpu in range(driver.call("nvmlDeviceGetCount")):
+        count = driver.call("nvmlDeviceGetCount")
+    except (SourceAbsent, GpuSourceError, NotOffered, CardLost, ReadFailed):
+        return held
+    for gpu in range(count):
+        # A card that does not answer says nothing about the others.
+        with contextlib.suppress(NotOffered, CardLost, ReadFailed):
             card = driver.call("nvmlDeviceGetHandleByIndex", gpu)
             for holder in holders_on(driver, card, gpu) or ():
                 held.setdefault(holder.pid, {})[gpu] = holder.memory_bytes or 0
-    except (GpuSourceError, NotOffered, ReadFailed):
-        return held
     return held

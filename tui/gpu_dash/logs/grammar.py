@@ -101,8 +101,10 @@ _NCCL = re.compile(
     r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?[^\s:]{1,255}:(\d+):\d+ \[(-?\d+)\] "
     r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL ([A-Z]+) "
 )
-_NCCL_BARE = re.compile(r"(?:\S{1,300}:\d+ (?:\(\w{1,80}\) )?)?NCCL (WARN|ERROR|INFO) ")
-"""A line that somebody quoted without host and process."""
+_NCCL_BARE = re.compile(
+    r"(?:^|\] )(?:[^\s:]{1,255}:\d+ (?:\(\w{1,80}\) )?)?NCCL (WARN|ERROR|INFO) "
+)
+"""The same where somebody changed or cut what stands in front."""
 _NCCL_LEVELS = {"INFO": Level.INFO, "WARN": Level.WARNING, "ERROR": Level.ERROR}
 _KERNEL = re.compile(
     r"(?:<\d+>)?(?:kern +:\w+ *: )?(?:"
@@ -232,7 +234,7 @@ def _foreign(text: str) -> Record | None:
                 stamp=stamp or "",
                 device=int(device),
             )
-    match = _NCCL_BARE.match(text)
+    match = _NCCL_BARE.search(text) if "NCCL " in text else None
     if match is not None:
         return Record(Form.NCCL, text[match.end() :], _NCCL_LEVELS[match[1]])
     if text.startswith("{") and (record := _json(text)) is not None:

@@ -12,7 +12,12 @@ _NOTHING = re.compile(
     r"\b(?:INFO|DEBUG|WARNING)\b|\d%(?:\||\s+Completed)|resource_tracker|^\s*warnings\.warn"
 )
 """Lines that say nothing of why a server ended: progress, what it did well, what it warned of."""
+_ASKED = re.compile(r"\[shutdown\]|Shutting down|Finished server process")
+"""What a server says that was asked to stop."""
 _KILLED = "something killed it; `dmesg` says whether memory ran out"
+_BUS_ERROR = "a bus error: /dev/shm is full or too small (docker --shm-size, --ipc=host)"
+_ASKED_BY_OTHERS = "it was asked to stop, but not by gpu-dash"
+_WHY = {-signal.SIGKILL: _KILLED, -signal.SIGBUS: _BUS_ERROR}
 FIRST_ERROR = "the first error of the log, above the follow-on ones"
 NO_ERROR = "no error in the log: the kernel log at that second (OOM kill, XID), who sent the signal"
 
@@ -24,9 +29,11 @@ class LastWords:
         self._causes: dict[int | None, str] = {}
         self._follow_on = ""
         self._last_line = ""
+        self._was_asked = False
 
     def take_line(self, text: str) -> None:
         """A line of the log."""
+        self._was_asked = self._was_asked or _ASKED.search(text) is not None
         if text.strip() and not _NOTHING.search(text):
             self._last_line = text.strip()
 
@@ -51,9 +58,9 @@ class LastWords:
         cause = next(iter(self._causes.values()), "")
         if cause:
             return f"{ending}: {cause}", FIRST_ERROR
-        said = self._follow_on
+        said = self._follow_on or _WHY.get(exit_code or 0, "")
         if not said:
-            said = _KILLED if exit_code == -signal.SIGKILL else self._last_line
+            said = _ASKED_BY_OTHERS if self._was_asked and exit_code == 0 else self._last_line
         return (f"{ending}: {said}" if said else ending), NO_ERROR
 
 

@@ -72,6 +72,18 @@ def is_alive(identity: ProcessIdentity) -> bool:
     return identity.boot_id == boot_id() and identify(identity.pid) == identity
 
 
+def environment_of(identity: ProcessIdentity) -> dict[str, str] | None:
+    """The environment that a process of ours was started with; ``None`` if it is gone."""
+    try:
+        data = Path(f"/proc/{identity.pid}/environ").read_bytes()
+    except OSError:
+        return None
+    if not is_alive(identity):
+        return None
+    words = (os.fsdecode(word).partition("=") for word in data.split(b"\0"))
+    return {name: value for name, separator, value in words if separator}
+
+
 def started_at_s(identity: ProcessIdentity) -> float:
     """When a process was started, in seconds since the epoch; 0 if it is gone."""
     try:

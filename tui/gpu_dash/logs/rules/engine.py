@@ -45,6 +45,7 @@ IGNORED = (
             "Terminating the process after attempting to dump debug info",
             "Could not acquire GIL",
             "First PG on this rank to signal",
+            "Stack trace of the failed collective",
         ),
         matches=(
             "[rank0]:[E429 13:55:49.384620373 ProcessGroupNCCL.cpp:1533] [PG ID 0 PG GUID 0 Rank "
@@ -165,11 +166,10 @@ RULES = (
             "core dumped",
             "worker died or was killed",
             "Illegal instruction",
-            "terminate called",
             "code=dumped, status=",
         ),
         pattern=r"^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Aborted|Illegal instruction)"
-        r"|^terminate called (?:after throwing|without)|exited, code=dumped"
+        r"|exited, code=dumped"
         r"|Segfault encountered|Fatal Python error: |\*\*\* SIG(?:SEGV|ABRT|ILL)|worker died or was"
         r"|Caught signal \d+",
         weight=Weight.UNEXPLAINED,
@@ -177,13 +177,20 @@ RULES = (
             "Fatal Python error: Segmentation fault",
             "!!!!!!! Segfault encountered !!!!!!!",
             "*** SIGABRT received at time=1739500000 on cpu 12 ***",
-            "terminate called after throwing an instance of 'c10::Error'",
             "May 18 19:02:39 host-a systemd[1]: vllm.service: Main process exited, code=dumped, "
             "status=6/ABRT",
             "Aborted (core dumped)",
             "A worker died or was killed while executing a task by an unexpected system error.",
         ),
         rejects=("(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",),
+    ),
+    Rule(
+        # The heading of what() in the next line, which says more.
+        "worker_died",
+        ("terminate called after throwing", "terminate called without"),
+        weight=Weight.WAITING,
+        matches=("terminate called after throwing an instance of 'c10::Error'",),
+        rejects=("terminate called after throwing an instance of 'std::bad_alloc'",),
     ),
     Rule(
         "worker_died",

@@ -95,11 +95,10 @@ RULES = (
             "watchdog got stuck",
             "due to a collective timeout",
             "Timeout at NCCL work",
-            "Some NCCL operations have failed or timed out",
             "error or timeout) detected by watchdog",
             "Received a global timeout from another rank",
             "flight recorder dump signal from another rank",
-            "To avoid data inconsistency, we are taking the entire process down",
+            "failure detected by watchdog",
         ),
         values=_SAID_BY_RANK,
         weight=Weight.UNEXPLAINED,
@@ -114,13 +113,28 @@ RULES = (
             "stuck for 600 seconds without making progress in monitoring enqueued collectives.",
             "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0 Rank 3] "
             "Exception (either an error or timeout) detected by watchdog at work: 3",
-            "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:629] [Rank 3] Some NCCL operations "
-            "have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent "
-            "GPU operations might run on corrupted/incomplete data.",
             "[rank3]:[E829 14:01:28.7 ProcessGroupNCCL.cpp:682] [PG ID 0 PG GUID 0 Rank 3] "
             "Observed flight recorder dump signal from another rank via TCPStore.",
             "  what():  [PG ID 0 PG GUID 0 Rank 3] Process group watchdog thread terminated with "
             "exception: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5",
+        ),
+        rejects=(
+            "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
+            "global rank. This can cause a hang if rank to GPU mapping is heterogeneous.",
+        ),
+    ),
+    Rule(
+        # Said after any failure of a collective: the cause only where nothing else is told.
+        "nccl_timeout",
+        (
+            "Some NCCL operations have failed or timed out",
+            "To avoid data inconsistency, we are taking the entire process down",
+        ),
+        weight=Weight.WAITING,
+        matches=(
+            "[rank3]:[E1012 22:31:22.267 ProcessGroupNCCL.cpp:629] [Rank 3] Some NCCL operations "
+            "have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent "
+            "GPU operations might run on corrupted/incomplete data.",
         ),
         rejects=(
             "[rank0]:[W731 09:09:48.66 ProcessGroupNCCL.cpp:5188] Guessing device ID based on "
