@@ -172,7 +172,7 @@ async def test_a_container_is_started_followed_and_stopped_through_its_own_comma
     assert log_of(tmp_path) == "a line of the container\n"
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     assert calls[0] == "run --detach --name gpu-dash-x image model"
-    assert "stop --time 25 gpu-dash-x" in calls
+    assert "stop -t 25 gpu-dash-x" in calls
     assert calls[-1] == "rm --force gpu-dash-x"
 
 

@@ -19,6 +19,7 @@ from gpu_dash.agent.hub import Hub
 from gpu_dash.agent.neighbours import check_neighbours, running_sessions
 from gpu_dash.agent.server_cards import cards_of_launch, cards_of_process
 from gpu_dash.agent.session import SERVER_LOG, Session, session_began
+from gpu_dash.agent.start_server import start_server
 from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
 from gpu_dash.gpu.protocol import SIMULATED_CARDS
@@ -48,18 +49,15 @@ from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.recorder import Recorder
 from gpu_dash.server.adopted import AdoptedHandle
 from gpu_dash.server.command_line import (
-    LaunchCommand,
     build_command,
-    flag_arguments,
-    launch_flags,
     parallel_of,
 )
+from gpu_dash.server.compose import ComposeHandle
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
     FORCE_MARGIN_S,
     ContainerHandle,
-    ContainerRecord,
     ExternalHandle,
     ProcessHandle,
     ServerHandle,
@@ -69,7 +67,6 @@ from gpu_dash.server.processes import boot_id
 
 GPU_SOURCE_S = 10.0
 """How long a source of readings may take to say what it has."""
-KEEPER_STATUS = "keeper.json"
 
 SetGpuSource = Callable[[str, int], Awaitable[None]]
 """Read the cards from that source; simulated ones are so many while no server runs."""
@@ -132,10 +129,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     hub.publish(session_began(begun))
     meta = _meta_of(begun, line.argv, tuple(profile.server.env))
     try:
-        if profile.server.kind is HandleKind.CONTAINER:
-            handle, begun = await _launch_container(command, line, begun)
-        else:
-            handle, begun = await _launch_process(command, line, begun, folder)
+        handle, begun = await start_server(command, line, begun)
     except ServerError as error:
         failed = msgspec.structs.replace(status, state=ServerState.FAILED, detail=str(error))
         told = (
@@ -236,6 +230,8 @@ async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
         handle = AdoptedHandle(state.adopted)
     elif state.container is not None:
         handle = ContainerHandle(state.container, dict(os.environ))
+    elif state.compose is not None:
+        handle = ComposeHandle(state.compose, dict(os.environ))
     else:
         handle = ExternalHandle()
     folder = Path(state.folder)
@@ -338,38 +334,6 @@ def _end_of_log(path: str | None) -> tuple[int, int]:
         # The follower waits for a log that is not there yet, and says so.
         return 0, 0
     return offset, lines
-
-
-async def _launch_process(
-    command: Launch, line: LaunchCommand, begun: SessionState, folder: Path
-) -> tuple[ServerHandle, SessionState]:
-    handle = await ProcessHandle.launch(
-        line.argv,
-        line.environment,
-        folder=command.folder,
-        log_path=folder / SERVER_LOG,
-        status_path=folder / KEEPER_STATUS,
-    )
-    status = msgspec.structs.replace(begun.status, pid=handle.pid)
-    return handle, msgspec.structs.replace(begun, process=handle.record, status=status)
-
-
-async def _launch_container(
-    command: Launch, line: LaunchCommand, begun: SessionState
-) -> tuple[ServerHandle, SessionState]:
-    server = command.profile.server
-    record = ContainerRecord(program=server.command[0], name=f"gpu-dash-{begun.session}")
-    names = [*server.env, *(["VLLM_API_KEY"] if line.api_key else [])]
-    arguments = [
-        *server.container_args,
-        *(word for name in names for word in ("--env", name)),
-        server.image or "",
-        server.model,
-        *("--host", "0.0.0.0", "--port", str(line.port)),
-        *flag_arguments(launch_flags(server)),
-    ]
-    handle = await ContainerHandle.launch(record, arguments, line.environment)
-    return handle, msgspec.structs.replace(begun, container=record)
 
 
 async def _await_gpu_source(hub: Hub, source: str) -> None:

@@ -41,6 +41,7 @@ from gpu_dash.model.server import ServerState, ServerStatus
 from gpu_dash.model.state_folder import state_root
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.recorder import Recorder
+from gpu_dash.server.compose import ComposeHandle
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import (
     ContainerHandle,
@@ -171,7 +172,10 @@ class Session:
             if self._begun.log is not None:
                 self._follower = LogFollower(Path(self._begun.log), self._batch_arrived)
                 self._follower.start(self._log_offset, self._log_lines + 1)
-            if isinstance(self._handle, ContainerHandle) and self._begun.log is not None:
+            if (
+                isinstance(self._handle, ContainerHandle | ComposeHandle)
+                and self._begun.log is not None
+            ):
                 await self._handle.follow(Path(self._begun.log))
             if self._log_command is not None:
                 await self._log_command.start()

@@ -16,6 +16,7 @@ from gpu_dash.agent.restarts import RestartRecord
 from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.server import ProcessIdentity, ServerStatus
+from gpu_dash.server.compose import ComposeRecord
 from gpu_dash.server.handles import ContainerRecord, ProcessRecord
 
 
@@ -36,6 +37,7 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     log: str | None
     process: ProcessRecord | None = None
     container: ContainerRecord | None = None
+    compose: ComposeRecord | None = None
     adopted: ProcessIdentity | None = None
     """A server that was started by hand."""
     log_command: tuple[str, ...] = ()

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from gpu_dash.analysis.memory.card_types import CARD_TYPES, CardType, card_type
 from gpu_dash.analysis.memory.plan import (
+    GIB,
     MemoryPlan,
     PlanRequest,
     default_utilization,
@@ -17,7 +19,7 @@ from gpu_dash.analysis.memory.plan import (
 )
 from gpu_dash.analysis.memory.shape import ModelShape, read_shape
 from gpu_dash.analysis.memory.weights import Split
-from gpu_dash.analysis.memory.words import plan_facts, plan_headline
+from gpu_dash.analysis.memory.words import card_table, plan_facts, plan_headline
 from gpu_dash.cli.options import print_json
 from gpu_dash.doctor.memory import checkpoint_bytes
 from gpu_dash.model.errors import UsageError
@@ -43,10 +45,36 @@ class Size(click.ParamType[int]):
         return int(float(match[1]) * base ** _POWERS.get(unit[0], 0))
 
 
+class Card(Size):
+    """``48GiB``, or the name of a card type: ``h200``, ``rtx-4090``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, CardType):
+            return value
+        known = card_type(value)
+        if known is not None:
+            return known
+        if _SIZE.fullmatch(value.strip()) is None:
+            names = ", ".join(card.name for card in CARD_TYPES)
+            self.fail(f"{value!r}: write a size (48GiB) or one of {names}", param, ctx)
+        memory_bytes = super().convert(value, param, ctx)
+        if memory_bytes < GIB:
+            self.fail(f"{value!r} is less than 1 GiB; write the unit: {value}GiB", param, ctx)
+        return CardType(f"{memory_bytes / GIB:.1f} GiB", memory_bytes)
+
+
 @click.command("plan")
 @click.argument("config", type=click.Path())
 @click.option("--gpus", type=click.IntRange(min=1), default=1, help="How many cards there are.")
-@click.option("--gpu-memory", type=Size(), required=True, metavar="48GiB", help="Of one card.")
+@click.option(
+    "--gpu-memory",
+    "cards",
+    type=Card(),
+    multiple=True,
+    metavar="48GiB|h200",
+    help="Of one card, or its type. Several times: a table.",
+)
+@click.option("--every-card", is_flag=True, help="A table of all card types that are known.")
 @click.option(
     "--tp", type=click.IntRange(min=1), help="Tensor parallel size; all cards if left out."
 )
@@ -60,35 +88,58 @@ class Size(click.ParamType[int]):
 @click.option("--quantization", metavar="NAME", help="awq, gptq, fp8 …; the model's if left out.")
 @click.option("--kv-dtype", default="auto", metavar="NAME", help="auto, fp8.")
 @click.option("--max-model-len", type=click.IntRange(min=1), help="The model's if left out.")
-@click.option("--max-num-batched-tokens", type=click.IntRange(min=1), help="8192 if left out.")
+@click.option(
+    "--max-num-batched-tokens", type=click.IntRange(min=1), help="By the card if left out."
+)
 @click.option("--block-size", type=click.IntRange(min=1), default=16, help="128 on CPUs.")
 @click.option("--kv-cache-memory", type=Size(), metavar="SIZE", help="Given: tokens are exact.")
+@click.option("--enable-expert-parallel", is_flag=True, help="Whole experts on each card.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests of full length at once.")
 @click.option("--enforce-eager", is_flag=True, help="No CUDA graphs.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
-def command(config: str, as_json: bool, **options: Any) -> int:
-    """Weights, KV cache and concurrency of the model of CONFIG.json (or its folder)."""
+def command(
+    config: str, cards: tuple[CardType, ...], every_card: bool, as_json: bool, **options: Any
+) -> int:
+    """Weights, KV cache and concurrency of the model of CONFIG.json (or its folder).
+
+    With several cards it is a table, and the answer is yes if it fits on one of them.
+    """
     path = Path(config).expanduser()
     path = path / "config.json" if path.is_dir() else path
+    cards = CARD_TYPES if every_card else cards
+    if not cards:
+        raise UsageError("name the card's memory: --gpu-memory 48GiB, or --every-card")
     shape = read_shape(_read_object(path))
-    request = _request(options, path)
-    plan = plan_memory(shape, request)
-    if as_json:
-        print_json(_as_json(plan))
+    requests = [_request(options, path, card) for card in cards]
+    plans = [plan_memory(shape, request) for request in requests]
+    if len(cards) == 1:
+        text = _in_words(shape, requests[0], plans[0])
+        row: Any = _as_json(plans[0])
     else:
-        click.echo(_in_words(shape, request, plan))
-    return 0 if plan.fits else 1
+        text = card_table(shape, requests, plans)
+        named = zip(cards, plans, strict=True)
+        row = [{"card": card.name, **_as_json(plan)} for card, plan in named]
+    if as_json:
+        print_json(row)
+    else:
+        click.echo(text)
+    return 0 if any(plan.fits for plan in plans) else 1
 
 
-def _request(options: dict[str, Any], path: Path) -> PlanRequest:
+def _request(options: dict[str, Any], path: Path, card: CardType) -> PlanRequest:
     version = options["vllm_version"]
     release = NEWEST if version is None else parse_release(version)
     split_apart = options["pp"] * options["dp"]
     tensor = options["tp"] or max(1, options["gpus"] // split_apart)
     return PlanRequest(
         gpus=options["gpus"],
-        gpu_memory_bytes=options["gpu_memory"],
-        split=Split(tensor=tensor, pipeline=options["pp"], data=options["dp"]),
+        gpu_memory_bytes=card.memory_bytes,
+        split=Split(
+            tensor=tensor,
+            pipeline=options["pp"],
+            data=options["dp"],
+            expert_parallel=options["enable_expert_parallel"],
+        ),
         utilization=options["gpu_memory_utilization"] or default_utilization(release),
         dtype=options["dtype"],
         quantization=options["quantization"],
@@ -100,6 +151,7 @@ def _request(options: dict[str, Any], path: Path) -> PlanRequest:
         kv_bytes=options["kv_cache_memory"],
         checkpoint_bytes=checkpoint_bytes(path),
         eager=options["enforce_eager"],
+        card=card.name,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_dash.agent.server_cards import cards_of_launch
+from gpu_dash.analysis.memory.card_types import CARD_TYPES, CardType
 from gpu_dash.analysis.memory.plan import (
     MemoryPlan,
     PlanRequest,
@@ -17,6 +18,7 @@ from gpu_dash.analysis.memory.plan import (
 )
 from gpu_dash.analysis.memory.shape import ModelShape, read_shape
 from gpu_dash.analysis.memory.weights import Split
+from gpu_dash.analysis.memory.words import card_table
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.model.profile import FlagValue, Profile
@@ -26,6 +28,10 @@ from gpu_dash.server.model_check import find_config, read_config, tokens_of
 
 INDEX = "model.safetensors.index.json"
 _TRUE = (True, "true", "True", "1", 1)
+
+
+class NoCards(UsageError):
+    """The model is known and this host has no cards to put it on."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +63,19 @@ def plan_profile(
         release: of vLLM; decides about defaults.
 
     Raises:
-        UsageError: the model's config is not on this host, or there is no card whose memory is
-            known.
+        NoCards: there is no card whose memory is known.
+        UsageError: the model's config is not on this host.
     """
-    merged = {**environment, **profile.server.env}
-    config = read_config(profile.server.model, merged, folder)
-    path = find_config(profile.server.model, merged, folder)
-    if config is None or path is None:
-        raise UsageError(
-            f"{profile.server.model} is not on this host yet, so its config.json is not known"
-        )
+    shape, checkpoint = _shape(profile, environment, folder)
     visible = cards_of_launch(profile, environment, cards).gpus
     used = visible[: parallel_of(profile).world]
     mine = [card for card in cards if card.gpu in used]
-    sizes = [size for card in mine if (size := card.memory_total_bytes)]
-    if not sizes:
-        raise UsageError("no card whose memory is known; gpu-dash plan takes --gpu-memory")
-    shape = read_shape(config)
-    request = request_of(profile, len(mine), min(sizes), release, checkpoint_bytes(path))
+    known = [card for card in mine if card.memory_total_bytes]
+    if not known:
+        raise NoCards("no card here whose memory is known")
+    least = min(known, key=lambda card: card.memory_total_bytes or 0)
+    card = CardType(least.name, least.memory_total_bytes or 0)
+    request = request_of(profile, len(mine), card, release, checkpoint)
     load = profile.load
     return PlannedProfile(
         shape=shape,
@@ -84,10 +85,39 @@ def plan_profile(
     )
 
 
+def table_of_cards(
+    profile: Profile, environment: Mapping[str, str], folder: str, release: Release
+) -> str:
+    """The plan of a profile on as many cards as it asks for, of every type that is known: for a
+    host without cards.
+
+    Raises:
+        UsageError: the model's config is not on this host.
+    """
+    shape, checkpoint = _shape(profile, environment, folder)
+    gpus = parallel_of(profile).world
+    requests = [request_of(profile, gpus, card, release, checkpoint) for card in CARD_TYPES]
+    return card_table(shape, requests, [plan_memory(shape, request) for request in requests])
+
+
+def _shape(
+    profile: Profile, environment: Mapping[str, str], folder: str
+) -> tuple[ModelShape, int | None]:
+    """The model's shape, and the size of its weight files where an index tells it."""
+    merged = {**environment, **profile.server.env}
+    config = read_config(profile.server.model, merged, folder)
+    path = find_config(profile.server.model, merged, folder)
+    if config is None or path is None:
+        raise UsageError(
+            f"{profile.server.model} is not on this host yet, so its config.json is not known"
+        )
+    return read_shape(config), checkpoint_bytes(path)
+
+
 def request_of(
-    profile: Profile, gpus: int, memory_bytes: int, release: Release, checkpoint: int | None
+    profile: Profile, gpus: int, card: CardType, release: Release, checkpoint: int | None
 ) -> PlanRequest:
-    """What the flags of a profile ask of cards of that size."""
+    """What the flags of a profile ask of such cards."""
     flags = profile.server.flags
     parallel = parallel_of(profile)
 
@@ -100,8 +130,14 @@ def request_of(
     batched = tokens_of(_given(flags, "max-num-batched-tokens"))
     return PlanRequest(
         gpus=gpus,
-        gpu_memory_bytes=memory_bytes,
-        split=Split(parallel.tensor, parallel.pipeline, parallel.data),
+        gpu_memory_bytes=card.memory_bytes,
+        card=card.name,
+        split=Split(
+            tensor=parallel.tensor,
+            pipeline=parallel.pipeline,
+            data=parallel.data,
+            expert_parallel=_given(flags, "enable-expert-parallel") in _TRUE,
+        ),
         utilization=utilization or default_utilization(release),
         dtype=text("dtype"),
         quantization=text("quantization"),

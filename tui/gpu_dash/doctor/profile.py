@@ -9,7 +9,7 @@ from gpu_dash.analysis.memory.plan import GIB
 from gpu_dash.doctor.check import Check, fail, ok, warn
 from gpu_dash.doctor.examine import examine_endpoint
 from gpu_dash.doctor.host import examine_host
-from gpu_dash.doctor.memory import PlannedProfile, plan_profile
+from gpu_dash.doctor.memory import NoCards, PlannedProfile, plan_profile, table_of_cards
 from gpu_dash.gpu.once import read_once
 from gpu_dash.model.errors import GpuSourceError, PreflightError, UsageError
 from gpu_dash.model.gpu import GpuInfo
@@ -37,6 +37,8 @@ class Prospect:
     planned: PlannedProfile | None = None
     no_plan: str = ""
     """Why there is no plan."""
+    other_cards: str = ""
+    """A table of the plan on types of cards that are not here, where here are none."""
 
     @property
     def needs_correction(self) -> bool:
@@ -64,9 +66,14 @@ def look_ahead(
         return Prospect(profile=profile, starts=starts, refused=refused, no_plan=no_plan)
     release = release_to_check(profile, environment)
     corrected = correct_profile(profile, release)
-    planned, no_plan = None, ""
+    planned, no_plan, other_cards = None, "", ""
     try:
+        if profile.server.compose_file is not None:
+            raise UsageError("what the server is given stands in the compose file")
         planned = plan_profile(profile, environment, folder, cards, release)
+    except NoCards as error:
+        no_plan = str(error)
+        other_cards = table_of_cards(profile, environment, folder, release)
     except UsageError as error:
         no_plan = str(error)
     return Prospect(
@@ -77,6 +84,7 @@ def look_ahead(
         refused=_refusal(corrected.profile, environment, folder),
         planned=planned,
         no_plan=no_plan,
+        other_cards=other_cards,
     )
 
 

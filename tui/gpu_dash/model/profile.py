@@ -30,6 +30,12 @@ class ServerProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """``container``: the image. ``command`` is then the container program, ``["docker"]``."""
     container_args: tuple[str, ...] = ()
     """``container``: arguments of ``run`` in front of the image (mounts, devices, ipc)."""
+    compose_file: str | None = None
+    """``container``, in place of ``image``: a compose file of your own, from the folder in which
+    gpu-dash is started. What the server is given stands there; ``port`` is the one that it
+    publishes, ``flags`` stay empty."""
+    compose_service: str | None = None
+    """The service of that file."""
     host: str = "127.0.0.1"
     """Address that the server listens on."""
     port: int = 8000

@@ -89,6 +89,9 @@ def launch_flags(server: ServerProfile) -> dict[str, FlagValue]:
 
 def command_line(server: ServerProfile) -> str:
     """What a profile starts, as one would type it: without host and port."""
+    if server.compose_file is not None:
+        words = [*server.command, "compose", "--file", server.compose_file, "up", "--detach"]
+        return shlex.join([*words, server.compose_service or ""])
     image = [server.image] if server.image else []
     return shlex.join(
         [*server.command, *image, server.model, *flag_arguments(launch_flags(server))]

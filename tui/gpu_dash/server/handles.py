@@ -22,6 +22,7 @@ import msgspec
 
 from gpu_dash.model.errors import ServerError
 from gpu_dash.model.server import HandleKind, ProcessIdentity
+from gpu_dash.server.container_program import call
 from gpu_dash.server.log_command import LogCommand, container_command
 from gpu_dash.server.processes import (
     is_alive,
@@ -248,7 +249,8 @@ class ContainerHandle:
             ServerError: the container program refused, in its own words.
         """
         handle = cls(record, environment)
-        await handle._call("run", "--detach", "--name", record.name, *run_arguments)
+        words = (record.program, "run", "--detach", "--name", record.name, *run_arguments)
+        await call(words, environment)
         return handle
 
     async def follow(self, log_path: Path) -> None:
@@ -259,7 +261,7 @@ class ContainerHandle:
 
     async def wait(self) -> int | None:
         try:
-            code = int(await self._call("wait", self.record.name))
+            code = int(await self._call("wait"))
         except (ServerError, ValueError):
             code = None
         if self._log is not None:
@@ -267,33 +269,22 @@ class ContainerHandle:
         return code
 
     async def stop(self, *, starting: bool, grace_s: float) -> Stopped:
-        await self._call("stop", "--time", str(round(grace_s)), self.record.name)
-        return Stopped(exit_code=await self.wait())
+        await self._call("stop", "-t", str(round(grace_s)))
+        stopped = Stopped(exit_code=await self.wait())
+        await self.clear_leftovers()
+        return stopped
 
     async def clear_leftovers(self) -> tuple[int, ...]:
         """The end of a container ends its processes; its name is given free."""
         try:
-            await self._call("rm", "--force", self.record.name)
+            await self._call("rm", "--force")
         except ServerError:
             return ()
         return ()
 
-    async def _call(self, *arguments: str) -> str:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(self.record.program, *arguments),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=dict(self.environment),
-            )
-        except OSError as error:
-            raise ServerError(f"{self.record.program}: {error.strerror}") from error
-        output, said = await process.communicate()
-        if process.returncode != 0:
-            last_line = said.decode(errors="replace").strip().rpartition("\n")[2]
-            raise ServerError(f"{self.record.program} {arguments[0]}: {last_line}")
-        return output.decode(errors="replace").strip()
+    async def _call(self, *words: str) -> str:
+        """A verb on this container: what ``-t`` says is written the same in docker and podman."""
+        return await call((self.record.program, *words, self.record.name), self.environment)
 
 
 async def _until_empty(leader: ProcessIdentity, seconds: float) -> None:

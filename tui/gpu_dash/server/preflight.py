@@ -43,6 +43,10 @@ def check_launch(profile: Profile, environment: Mapping[str, str], folder: str) 
         model = Path(folder, server.model).expanduser()
         if not model.exists():
             raise PreflightError(f"{where}: `server.model`: {model} does not exist")
+    if server.compose_file is not None:
+        file = Path(folder, server.compose_file).expanduser()
+        if not file.is_file():
+            raise PreflightError(f"{where}: `server.compose_file`: {file} is no file")
     _check_flags(profile, environment, where)
     if server.port:
         check_port(server.host, server.port, where)

@@ -20,7 +20,7 @@ import msgspec
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import ExpectedBand
-from gpu_dash.model.profile import NO_SERVER, Profile
+from gpu_dash.model.profile import NO_SERVER, Profile, ServerProfile
 from gpu_dash.model.server import HandleKind
 from gpu_dash.server.endpoint import normalize_base_url
 from gpu_dash.server.flags.history import parse_release
@@ -160,8 +160,10 @@ def check_profile(profile: Profile, where: str) -> None:
         fail("server.command", list(server.command), "names no program")
     if server.kind is HandleKind.EXTERNAL:
         fail("server.kind", "external", "has nothing to launch; use --base-url")
-    if server.kind is HandleKind.CONTAINER and not server.image:
+    if server.kind is HandleKind.CONTAINER and not (server.image or server.compose_file):
         fail("server.image", server.image, "names no image, and server.kind is container")
+    if server.compose_file is not None:
+        _check_compose(server, fail)
     for name in server.flags:
         if _FLAG_NAME.match(name) is None:
             fail("server.flags", name, "is not a flag's name; write it without the dashes")
@@ -198,6 +200,19 @@ def check_profile(profile: Profile, where: str) -> None:
         fail("gpu.power_budget_watts", budget, "is no number of watts")
     if profile.gpu.source not in GPU_SOURCES:
         fail("gpu.source", profile.gpu.source, f"is none of {', '.join(GPU_SOURCES)}")
+
+
+def _check_compose(server: ServerProfile, fail: Callable[[str, object, str], None]) -> None:
+    if server.kind is not HandleKind.CONTAINER:
+        fail("server.kind", str(server.kind), "does not go with compose_file; write container")
+    if server.image is not None:
+        fail("server.image", server.image, "and compose_file exclude each other")
+    if not server.compose_service or server.compose_service.startswith("-"):
+        fail("server.compose_service", server.compose_service, "names no service of the file")
+    if server.flags:
+        fail("server.flags", list(server.flags), "belong into the compose file")
+    if not server.port:
+        fail("server.port", server.port, "has to be the port that the service publishes")
 
 
 def _check_band(band: ExpectedBand, fail: Callable[[str, object, str], None]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from gpu_dash.analysis.memory.card_types import card_type
 from gpu_dash.analysis.memory.plan import GIB, PlanRequest, plan_memory, possible_tensor_sizes
 from gpu_dash.analysis.memory.shape import read_shape
-from gpu_dash.analysis.memory.weights import Split, parameters
+from gpu_dash.analysis.memory.weights import Split, parameters, weights_per_gpu
 from gpu_dash.cli.plan import command
 from gpu_dash.model.errors import UsageError
 
@@ -38,6 +40,22 @@ QWEN3_30B_A3B = {
     "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 6144, "vocab_size": 151936,
     "max_position_embeddings": 40960, "num_experts": 128, "num_experts_per_tok": 8,
     "moe_intermediate_size": 768,
+}  # fmt: skip
+
+
+QWEN3_NEXT = {
+    "num_hidden_layers": 48, "hidden_size": 2048, "num_attention_heads": 16,
+    "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 5120, "vocab_size": 151936,
+    "max_position_embeddings": 262144, "num_experts": 512, "num_experts_per_tok": 10,
+    "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+    "full_attention_interval": 4, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+    "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+}  # fmt: skip
+GPT_OSS_20B = {
+    "num_hidden_layers": 24, "hidden_size": 2880, "num_attention_heads": 64,
+    "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088,
+    "max_position_embeddings": 131072, "num_local_experts": 32, "num_experts_per_tok": 4,
+    "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"] * 12,
 }  # fmt: skip
 
 
@@ -85,7 +103,14 @@ def test_two_h200s_with_the_shape_of_qwen3_32b() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "billions"), [(QWEN3_32B, 32.8), (QWEN3_30B_A3B, 30.5), (DEEPSEEK_V3, 671)]
+    ("config", "billions"),
+    [
+        (QWEN3_32B, 32.8),
+        (QWEN3_30B_A3B, 30.5),
+        (DEEPSEEK_V3, 671),
+        (QWEN3_NEXT, 80),
+        (GPT_OSS_20B, 20.9),
+    ],
 )
 def test_parameters_are_those_that_the_model_is_named_after(
     config: dict[str, Any], billions: float
@@ -125,8 +150,88 @@ def test_layers_that_slide_need_less() -> None:
     half = plan_memory(read_shape(sliding), asked)
 
     assert half.cache.max_concurrency == pytest.approx(
-        all_full.cache.max_concurrency * 2 * 128 / (128 + 32), rel=0.01
+        all_full.cache.max_concurrency * 2 * 128 / (128 + 49), rel=0.01
     )
+
+
+def test_layers_with_a_state_keep_one_block_whatever_the_length() -> None:
+    """vLLM says of this model that it sets the attention block size to 544 tokens, so that a block
+    holds a state; 12 layers of 48 keep tokens, the others make three groups of 12."""
+    page = 544 * 2048 * 12
+    short, long = (
+        plan_memory(
+            read_shape(QWEN3_NEXT),
+            request(kv_bytes=1000 * page, max_model_len=length, gpu_memory_bytes=200 * GIB),
+        )
+        for length in (544, 544 * 97)
+    )
+
+    assert short.cache.blocks == long.cache.blocks == 1000
+    assert short.cache.max_concurrency == pytest.approx(1000 / (1 + 3))
+    assert long.cache.max_concurrency == pytest.approx(1000 / (97 + 3))
+
+
+def test_kinds_of_layers_that_are_even_enough_make_one_group_each() -> None:
+    plan = plan_memory(
+        read_shape(GPT_OSS_20B),
+        request(kv_bytes=GIB, max_model_len=131072, batched_tokens=2048),
+    )
+
+    window = math.ceil((127 + 2 * 2048) / 16) + 1
+    blocks = GIB // (12 * 16 * 2 * 8 * 64 * 2)
+    assert plan.cache.max_concurrency == pytest.approx(blocks / (131072 / 16 + window))
+
+
+@pytest.mark.parametrize(
+    ("split", "experts_on_a_card"),
+    [
+        (Split(tensor=8), 256 / 8),
+        (Split(tensor=1, data=8), 256 / 8),
+        (Split(tensor=8, expert_parallel=True), 32),
+        (Split(tensor=6, expert_parallel=True), 43),
+        (Split(tensor=2, data=4, expert_parallel=True), 32),
+    ],
+)
+def test_experts_are_spread_over_the_cards_of_all_data_parallel_ranks(
+    split: Split, experts_on_a_card: float
+) -> None:
+    shape = read_shape(DEEPSEEK_V3)
+    assert shape.experts is not None
+    alone = weights_per_gpu(shape, Split(tensor=split.tensor), 1.0, 2)
+    spread = weights_per_gpu(shape, split, 1.0, 2)
+
+    each = 3 * shape.hidden * shape.experts.intermediate * 58
+    assert alone - spread == pytest.approx((256 / split.tensor - experts_on_a_card) * each)
+
+
+@pytest.mark.parametrize(
+    ("memory", "card", "tokens"),
+    [
+        (24 * GIB, "", 2048),
+        (80 * GIB, "NVIDIA H100 80GB HBM3", 8192),
+        (80 * GIB, "NVIDIA A100-SXM4-80GB", 2048),
+        (141 * GIB, "", 8192),
+        (180 * GIB, "", 16384),
+    ],
+)
+def test_the_largest_step_depends_on_the_card(memory: int, card: str, tokens: int) -> None:
+    assert request(gpu_memory_bytes=memory, card=card).step_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("h200", "H200"), ("RTX-4090", "RTX 4090"), ("4090", "RTX 4090"), ("a100 80gb", "A100 80GB")],
+)
+def test_a_card_is_known_by_its_name(text: str, name: str) -> None:
+    found = card_type(text)
+
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize("text", ["a100", "", "gpu", "h2000"])
+def test_a_name_that_is_none_or_several_is_no_card(text: str) -> None:
+    assert card_type(text) is None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_dash.analysis.memory.kv_cache import CacheSettings, KvCache, kv_cache, kv_element_bytes
 from gpu_dash.analysis.memory.shape import ModelShape
@@ -22,7 +22,9 @@ NON_TORCH_BYTES = int(0.07 * GIB)
 DEFAULT_UTILIZATION = 0.92
 _LATER_UTILIZATION_FROM = (0, 20)
 _EARLIER_UTILIZATION = 0.90
-_DEFAULT_BATCHED_TOKENS = 8192
+_BATCHED_TOKENS = ((160 * GIB, 16_384), (70 * GIB, 8192), (0, 2048))
+"""vLLM's ``--max-num-batched-tokens`` for a server, by the card's memory (0.33,
+``engine/arg_utils.py``); an A100 of 80 GB counts as a small card there."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,14 @@ class PlanRequest:
     checkpoint_bytes: int | None = None
     """Size of all weight files, where it is known."""
     eager: bool = False
+    card: str = ""
+    """Name of the card, where it is known."""
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens of the largest step."""
+        default = default_batched_tokens(self.gpu_memory_bytes, self.card)
+        return self.batched_tokens or default
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,13 @@ class MemoryPlan:
     """Used with the asked concurrency, each request at its full length."""
     reasons: tuple[str, ...]
     """Why it does not fit, and which knob to turn, the first one first."""
+
+
+def default_batched_tokens(memory_bytes: int, card: str = "") -> int:
+    """``--max-num-batched-tokens`` where none is given."""
+    if "a100" in card.lower():
+        memory_bytes = 0
+    return next(tokens for least, tokens in _BATCHED_TOKENS if memory_bytes >= least)
 
 
 def default_utilization(release: tuple[int, int]) -> float:
@@ -102,7 +119,8 @@ def plan_memory(shape: ModelShape, request: PlanRequest) -> MemoryPlan:
         element_bytes=kv_element_bytes(request.kv_dtype, element),
         block_size=request.block_size,
         max_model_len=length,
-        batched_tokens=request.batched_tokens or _DEFAULT_BATCHED_TOKENS,
+        batched_tokens=request.step_tokens,
+        state_element_bytes=element,
     )
     cache = kv_cache(shape, split, kv_bytes, settings)
     sizes = possible_tensor_sizes(shape, request.gpus)
@@ -132,7 +150,7 @@ def _weights(shape: ModelShape, request: PlanRequest, linear: float, element: in
 
 def _activation(shape: ModelShape, request: PlanRequest, element: int) -> int:
     """What a step of the most tokens needs beside the weights, with graphs and libraries."""
-    tokens = request.batched_tokens or _DEFAULT_BATCHED_TOKENS
+    tokens = request.step_tokens
     experts = shape.experts
     width = shape.intermediate if experts is None else experts.per_token * experts.intermediate
     step = tokens * (3 * width // request.split.tensor + 4 * shape.hidden) * element
@@ -144,9 +162,7 @@ def _longest(shape: ModelShape, split: Split, kv_bytes: int, settings: CacheSett
     low, high = 0, shape.max_positions
     while low < high:
         middle = (low + high + 1) // 2
-        tried = CacheSettings(
-            settings.element_bytes, settings.block_size, middle, settings.batched_tokens
-        )
+        tried = replace(settings, max_model_len=middle)
         if kv_cache(shape, split, kv_bytes, tried).max_concurrency >= 1:
             low = middle
         else:

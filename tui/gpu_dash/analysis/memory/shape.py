@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gpu_dash.model.errors import UsageError
 
 _TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
-_FIXED_STATE = ("linear_attention", "mamba", "recurrent", "conv")
+_FIXED_STATE = ("linear_attention", "mamba", "recurrent", "conv", "kda")
 """Kinds of layers whose state has one size, whatever the length."""
 
 
@@ -61,6 +62,10 @@ class ModelShape:
     sliding_layers: int
     """How many layers look at the window alone."""
     fixed_state_layers: int
+    state_elements: int
+    """What one such layer keeps of a request, whatever its length; 0: the config does not say."""
+    state_parameters: int
+    """Parameters of the mixer of one such layer; 0: taken as those of attention."""
     latent: Latent | None
     experts: Experts | None
 
@@ -107,6 +112,8 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         sliding_window=window if sliding else None,
         sliding_layers=sliding,
         fixed_state_layers=fixed,
+        state_elements=_state_elements(text) if fixed else 0,
+        state_parameters=_state_parameters(text, hidden) if fixed else 0,
         latent=_latent(text),
         experts=_experts(text),
     )
@@ -147,6 +154,12 @@ def _layer_kinds(text: Mapping[str, Any], layers: int, window: int | None) -> tu
         sliding = sum("sliding" in str(kind) for kind in kinds) if window else 0
         fixed = sum(any(name in str(kind) for name in _FIXED_STATE) for kind in kinds)
         return min(sliding, layers), min(fixed, layers)
+    if (interval := _optional(text, "full_attention_interval")) is not None:
+        return 0, layers - layers // interval
+    if (period := _optional(text, "attn_layer_period")) is not None:
+        return 0, layers - len(range(_optional(text, "attn_layer_offset") or 0, layers, period))
+    if isinstance(pattern_text := text.get("hybrid_override_pattern"), str):
+        return 0, min(pattern_text.count("M"), layers)
     if window is None:
         return 0, 0
     pattern = _optional(text, "sliding_window_pattern")
@@ -156,6 +169,62 @@ def _layer_kinds(text: Mapping[str, Any], layers: int, window: int | None) -> tu
     if full_at_front is not None and "use_sliding_window" in text:
         return max(0, layers - full_at_front), 0
     return layers, 0
+
+
+def _state_elements(text: Mapping[str, Any]) -> int:
+    """Elements of the state of one linear or Mamba layer: its convolution and its recurrence.
+
+    As vLLM 0.33 has them in ``layers/mamba/mamba_utils.py``: gated delta net, Mamba 2, Mamba 1.
+    """
+    value_heads = _optional(text, "linear_num_value_heads")
+    if value_heads is not None:
+        key_dim, value_dim = _delta_net(text, value_heads)
+        kernel = _optional(text, "linear_conv_kernel_dim") or 4
+        recurrent = value_dim * (_optional(text, "linear_key_head_dim") or 128)
+        return (2 * key_dim + value_dim) * (kernel - 1) + recurrent
+    state = _optional(text, "mamba_d_state", "ssm_state_size", "state_size")
+    if state is None:
+        return 0
+    kernel = _optional(text, "mamba_d_conv", "conv_kernel") or 4
+    heads = _optional(text, "mamba_n_heads", "mamba_num_heads")
+    if heads is not None:
+        inner = heads * (_optional(text, "mamba_d_head", "mamba_head_dim") or 64)
+        groups = _optional(text, "mamba_n_groups", "n_groups") or 1
+        return (inner + 2 * groups * state) * (kernel - 1) + inner * state
+    inner = _mamba_width(text)
+    return inner * (kernel - 1) + inner * state
+
+
+def _state_parameters(text: Mapping[str, Any], hidden: int) -> int:
+    """Parameters of the mixer of such a layer: the projections in and out."""
+    value_heads = _optional(text, "linear_num_value_heads")
+    if value_heads is not None:
+        key_dim, value_dim = _delta_net(text, value_heads)
+        return hidden * (2 * key_dim + 3 * value_dim + 2 * value_heads)
+    state = _optional(text, "mamba_d_state", "ssm_state_size", "state_size")
+    if state is None:
+        return 0
+    heads = _optional(text, "mamba_n_heads", "mamba_num_heads")
+    if heads is not None:
+        inner = heads * (_optional(text, "mamba_d_head", "mamba_head_dim") or 64)
+        groups = _optional(text, "mamba_n_groups", "n_groups") or 1
+        return hidden * (3 * inner + 2 * groups * state + heads)
+    inner = _mamba_width(text)
+    rank = _optional(text, "mamba_dt_rank", "time_step_rank") or math.ceil(hidden / 16)
+    return hidden * 3 * inner + inner * (2 * rank + 3 * state)
+
+
+def _delta_net(text: Mapping[str, Any], value_heads: int) -> tuple[int, int]:
+    """Widths of keys and of values of a gated delta net."""
+    key_heads = _optional(text, "linear_num_key_heads") or value_heads
+    key_dim = key_heads * (_optional(text, "linear_key_head_dim") or 128)
+    return key_dim, value_heads * (_optional(text, "linear_value_head_dim") or 128)
+
+
+def _mamba_width(text: Mapping[str, Any]) -> int:
+    width = _optional(text, "mamba_intermediate_size", "intermediate_size_mamba")
+    expand = _optional(text, "mamba_expand", "expand") or 2
+    return width or expand * _size(text, "hidden_size", "n_embd", "d_model")
 
 
 def _latent(text: Mapping[str, Any]) -> Latent | None:

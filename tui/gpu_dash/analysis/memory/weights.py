@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gpu_dash.analysis.memory.shape import Experts, ModelShape
+from gpu_dash.analysis.memory.shape import ModelShape
 from gpu_dash.model.errors import UsageError
 
 DTYPE_BYTES = {
@@ -39,6 +39,8 @@ class Split:
     tensor: int = 1
     pipeline: int = 1
     data: int = 1
+    expert_parallel: bool = False
+    """Whole experts on each card (``--enable-expert-parallel``), in place of a slice of each."""
 
 
 def quantization_bytes(quantization: str | None, dtype_bytes: int) -> float:
@@ -74,7 +76,7 @@ def weights_per_gpu(
     """Bytes of weights on the card that has most of them."""
     layers = math.ceil(shape.layers / split.pipeline)
     stage = sum(
-        _linear_parameters(shape, layer, split.tensor)
+        _linear_parameters(shape, layer, split)
         for layer in range(shape.layers - layers, shape.layers)
     )
     embedding = math.ceil(shape.vocabulary / split.tensor) * shape.hidden
@@ -85,14 +87,21 @@ def weights_per_gpu(
 
 def parameters(shape: ModelShape) -> int:
     """All parameters of the model."""
-    linear = sum(_linear_parameters(shape, layer, 1) for layer in range(shape.layers))
+    linear = sum(_linear_parameters(shape, layer, Split()) for layer in range(shape.layers))
     tables = 1 if shape.tied_embeddings else 2
     return round(linear) + tables * shape.vocabulary * shape.hidden
 
 
-def _linear_parameters(shape: ModelShape, layer: int, tensor: int) -> float:
-    """Parameters of one layer's matrices on one card."""
-    return _attention(shape, tensor) + _feed_forward(shape, layer, tensor)
+def _linear_parameters(shape: ModelShape, layer: int, split: Split) -> float:
+    """Parameters of one layer's matrices on one card.
+
+    Which layers have a state in place of attention is not asked: their mixers are spread evenly.
+    """
+    attention = _attention(shape, split.tensor)
+    if shape.state_parameters:
+        share = shape.fixed_state_layers / shape.layers
+        attention += share * (shape.state_parameters / split.tensor - attention)
+    return attention + _feed_forward(shape, layer, split)
 
 
 def _attention(shape: ModelShape, tensor: int) -> float:
@@ -109,12 +118,16 @@ def _attention(shape: ModelShape, tensor: int) -> float:
     return hidden * shape.head_dim * (2 * own_heads + 2 * kv_heads)
 
 
-def _feed_forward(shape: ModelShape, layer: int, tensor: int) -> float:
+def _feed_forward(shape: ModelShape, layer: int, split: Split) -> float:
+    """Experts are spread over the cards of all data parallel ranks, in slices or whole; what every
+    token passes is spread over the tensor parallel ones alone."""
     experts = shape.experts
     if experts is None or layer < experts.dense_layers:
-        return 3 * shape.hidden * shape.intermediate / tensor
-    return _routed(shape.hidden, experts) / tensor + shape.hidden * experts.count
-
-
-def _routed(hidden: int, experts: Experts) -> int:
-    return 3 * hidden * (experts.count * experts.intermediate + experts.shared_intermediate)
+        return 3 * shape.hidden * shape.intermediate / split.tensor
+    cards = split.tensor * split.data
+    each = 3 * shape.hidden * experts.intermediate
+    routed = experts.count * each / cards
+    if split.expert_parallel:
+        routed = math.ceil(experts.count / cards) * each
+    shared = 3 * shape.hidden * experts.shared_intermediate / split.tensor
+    return routed + shared + shape.hidden * experts.count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpu_dash.analysis.memory.plan import GIB, MemoryPlan, PlanRequest
 from gpu_dash.analysis.memory.shape import ModelShape
 from gpu_dash.analysis.memory.weights import parameters
@@ -40,3 +42,31 @@ def plan_facts(request: PlanRequest, plan: MemoryPlan) -> list[tuple[str, str]]:
         peak = f"{plan.peak_bytes_per_gpu / GIB:8.2f} GiB at {request.concurrency} requests"
         facts.append(("peak", f"{peak} of full length"))
     return facts
+
+
+def card_table(
+    shape: ModelShape, requests: Sequence[PlanRequest], plans: Sequence[MemoryPlan]
+) -> str:
+    """The same launch on several types of card, one line each."""
+    first = requests[0]
+    split = first.split
+    head = (
+        f"{parameters(shape) / 1e9:.1f}B parameters on {first.gpus} cards of each type, "
+        f"TP {split.tensor} PP {split.pipeline} DP {split.data}, "
+        f"{plans[0].max_model_len:,} tokens a request"
+    )
+    titles = f"  {'card':<11}{'memory':>8}  {'':<4}{'weights':>9}{'KV GiB':>9}{'KV tokens':>12}"
+    lines = [head, f"{titles}{'requests':>10}{'longest':>10}{'peak':>8}  first knob"]
+    for request, plan in zip(requests, plans, strict=True):
+        reason = plan.reasons[0] if plan.reasons else ""
+        knob = reason.partition("1. ")[2].partition(";")[0] or reason[:60]
+        line = (
+            f"  {request.card:<11}{request.gpu_memory_bytes / GIB:>8.1f}  "
+            f"{'fits' if plan.fits else 'NO':<4}{plan.weights_bytes_per_gpu / GIB:>9.1f}"
+            f"{plan.kv_bytes_per_gpu / GIB:>9.1f}{plan.cache.tokens:>12,}"
+            f"{plan.cache.max_concurrency:>9.1f}x{plan.longest_model_len:>10,}"
+            f"{plan.peak_bytes_per_gpu / GIB:>8.1f}  {knob}"
+        )
+        lines.append(line.rstrip())
+    sizes = ", ".join(map(str, plans[0].tensor_parallel_sizes))
+    return "\n".join([*lines, f"  possible TP up to {first.gpus} cards: {sizes}"])

@@ -18,8 +18,8 @@ from gpu_dash.record.words import clock, latency, number
 STANDING_OUT = 4
 """Of more cards than there are colours, so many have a line of their own."""
 STROKE_S = 6.0
-"""Columns longer than this hold so many readings that a line is their mean and their range is shaded:
-a stroke in each column would hide the other cards."""
+"""Columns longer than this hold so many readings that a line is their mean and their range is
+shaded: a stroke in each column would hide the other cards."""
 LANES = 16
 _KINDS = tuple(reversed(ThrottleKind))
 """What alarms most is drawn last, over the others."""

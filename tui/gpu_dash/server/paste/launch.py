@@ -16,6 +16,8 @@ class PastedContainer:
     image: str | None = None
     gpus: str | None = None
     """The text of the request: ``all``, ``device=0,1``, ``nvidia.com/gpu=all``, ``2``."""
+    device_ids: tuple[str, ...] = ()
+    """The cards, where the request names them one by one in a list."""
     mounts: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
     program: str = "docker"

@@ -22,7 +22,7 @@ from gpu_dash.server.paste.shell_words import ShellReader
 from gpu_dash.server.paste.variables import Variables
 
 _KEY_LINE = re.compile(
-    r"^\s*(?:-\s+)?(?:image|args|command|services|containers|apiVersion|entrypoint)\s*:",
+    r"^\s*(?:-\s+)?(?:image|args|command|services|containers|apiVersion|entrypoint|run|script|cmds)\s*:",
     re.MULTILINE,
 )
 _TEMPLATE_LINE = re.compile(r"^[ \t]*\{\{-?[^\n]*\}\}[ \t]*$", re.MULTILINE)
@@ -53,9 +53,33 @@ def is_manifest(text: str) -> bool:
 def servers_of_manifest(text: str, notes: Notes) -> list[PastedLaunch]:
     """The servers among the containers of a text, those that say so most plainly first."""
     found: list[PastedLaunch] = []
-    for node in _containers(_documents(text) or []):
+    documents = _documents(text) or []
+    for node in _containers(documents):
         found += _server_of(node, notes)
-    return found
+    return found or [server for node in documents for server in _scripts(node, {}, notes)]
+
+
+def _scripts(node: Any, env: Mapping[str, str | None], notes: Notes) -> Iterator[PastedLaunch]:
+    """Servers that the scripts of a task file start, as SkyPilot and CI have them: with the
+    variables that stand beside or above a script."""
+    if isinstance(node, list):
+        lines = [line for line in node if isinstance(line, str)]
+        if lines and len(lines) == len(node):
+            yield from _scripts("\n".join(lines), env, notes)
+        else:
+            for one in node:
+                yield from _scripts(one, env, notes)
+    elif isinstance(node, dict):
+        here = {**env, **_environment({"env": node.get("env"), "environment": node.get("envs")})}
+        secrets = node.get("secrets")
+        here |= _environment({"environment": secrets if isinstance(secrets, dict) else None})
+        for one in node.values():
+            yield from _scripts(one, here, notes)
+    elif isinstance(node, str) and "vllm" in node:
+        known = {name: value for name, value in env.items() if value is not None}
+        within = Variables(notes, known)
+        known = {name: within.expand(value) for name, value in known.items()}
+        yield from ScriptReader(notes, known, None, {**env, **known}).servers(node)
 
 
 def _documents(text: str) -> list[Any] | None:
@@ -85,6 +109,7 @@ def _containers(node: Any) -> Iterator[Mapping[str, Any]]:
 
 def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
     env = _environment(node)
+    _tell_of_files(node, notes)
     within = Variables(notes, {name: value for name, value in env.items() if value})
     env = {name: None if value is None else within.expand(value) for name, value in env.items()}
     known = {name: value for name, value in env.items() if value is not None}
@@ -169,6 +194,21 @@ def _environment(node: Mapping[str, Any]) -> dict[str, str | None]:
     return env
 
 
+def _tell_of_files(node: Mapping[str, Any], notes: Notes) -> None:
+    """Note where further variables come from that the text does not show."""
+    files = node.get("env_file")
+    for entry in files if isinstance(files, list) else [files]:
+        path = entry.get("path") if isinstance(entry, dict) else entry
+        if path:
+            notes.warn(f"env_file {path}: what is in it is not known here")
+    sources = node.get("envFrom")
+    for entry in sources if isinstance(sources, list) else ():
+        kinds = [kind for kind in entry if kind.endswith("Ref")] if isinstance(entry, dict) else []
+        for kind in kinds:
+            name = entry[kind].get("name") if isinstance(entry[kind], dict) else ""
+            notes.warn(f"envFrom {kind} {name}: what is in it is not known here")
+
+
 def _container_of(node: Mapping[str, Any], variables: Variables) -> PastedContainer:
     image = node.get("image")
     if isinstance(image, dict):
@@ -176,6 +216,7 @@ def _container_of(node: Mapping[str, Any], variables: Variables) -> PastedContai
     return PastedContainer(
         image=variables.expand(str(image)) if image else None,
         gpus=_gpus(node),
+        device_ids=tuple(_device_ids(node)),
         mounts=tuple(variables.expand(mount) for mount in _mounts(node)),
         ports=tuple(variables.expand(port) for port in _ports(node)),
     )
@@ -191,15 +232,9 @@ def _gpus(node: Mapping[str, Any]) -> str | None:
             for name in _GPU_RESOURCES:
                 if name in amounts:
                     return str(amounts[name])
-    at: Any = node
-    for key in ("deploy", "resources", "reservations"):
-        at = at.get(key) or {} if isinstance(at, dict) else {}
-    devices = at.get("devices") if isinstance(at, dict) else None
-    for device in devices if isinstance(devices, list) else ():
-        if not isinstance(device, dict):
-            continue
-        if isinstance(device.get("device_ids"), list):
-            return ",".join(map(str, device["device_ids"]))
+    if ids := list(_device_ids(node)):
+        return ",".join(ids)
+    for device in _reserved(node):
         if "count" in device:
             return f"count={device['count']}"
     asked = node.get("gpus")
@@ -209,6 +244,24 @@ def _gpus(node: Mapping[str, Any]) -> str | None:
         if "gpu=" in str(entry):
             return str(entry)
     return None
+
+
+def _device_ids(node: Mapping[str, Any]) -> Iterator[str]:
+    for device in _reserved(node):
+        if isinstance(device.get("device_ids"), list):
+            yield from map(str, device["device_ids"])
+            return
+
+
+def _reserved(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """``deploy.resources.reservations.devices`` of compose."""
+    at: Any = node
+    for key in ("deploy", "resources", "reservations"):
+        at = at.get(key) or {} if isinstance(at, dict) else {}
+    devices = at.get("devices") if isinstance(at, dict) else None
+    for device in devices if isinstance(devices, list) else ():
+        if isinstance(device, dict):
+            yield device
 
 
 def _mounts(node: Mapping[str, Any]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from gpu_dash.server.paste.server_words import (
     read_server,
 )
 from gpu_dash.server.paste.shell_words import ShellCommand, ShellReader, Word
-from gpu_dash.server.paste.variables import Variables
+from gpu_dash.server.paste.variables import ARGUMENTS, Variables
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -40,10 +40,17 @@ _FAR_FROM_A_SERVER = frozenset(
         "source",
         "alias",
         "trap",
+        "log",
+        "log_info",
+        "logger",
+        "info",
+        "print",
+        "warn",
     ]
 )
 _EXPORTS = frozenset({"export", "setenv"})
 _DECLARES = frozenset({"local", "readonly", "declare", "typeset"})
+_OPTIONS_WITH_PAIRS = frozenset({"-p", "--property", "-o", "-l", "--label"})
 _OPENERS = frozenset({"then", "else", "do", "if", "while", "{", "!", "(", "time"})
 
 
@@ -128,9 +135,7 @@ class ScriptReader:
                 yield from self._nested(self._container, {**self._env, **prefix}).servers(text)
 
     def _launch(self, start: ServerStart, prefix: Mapping[str, str | None]) -> PastedLaunch:
-        inline = {
-            match[1]: match[3] for word in start.before if (match := _ASSIGNMENT.fullmatch(word))
-        }
+        inline = _assignments_in(start.before)
         env = {**self._env, **self._variables.exported, **prefix, **inline}
         launch = read_server(start.program, start.arguments, self._notes, env, self._container)
         self._variables.note_locals_in(
@@ -150,12 +155,7 @@ class ScriptReader:
         words = [*([run.entrypoint] if run.entrypoint else []), *run.arguments]
         start = find_server(words)
         if start is not None:
-            inline = {
-                match[1]: match[3]
-                for word in start.before
-                if (match := _ASSIGNMENT.fullmatch(word))
-            }
-            env = {**run.env, **inline}
+            env = {**run.env, **_assignments_in(start.before)}
             yield read_server(start.program, start.arguments, self._notes, env, run.container)
             return
         nested = [text for text in words if "vllm" in text and " " in text.strip()]
@@ -206,6 +206,10 @@ class ScriptReader:
         return False
 
     def _declare(self, verb: str, words: Sequence[Word]) -> None:
+        if verb == "set" and words and words[0].raw == "--":
+            texts = tuple(text for word in words[1:] for text in self._variables.words(word))
+            self._variables.set_array(ARGUMENTS, texts, more=False)
+            return
         options = [word.raw for word in words if word.raw.startswith("-")]
         words = [word for word in words if not word.raw.startswith("-")]
         exports = verb in _EXPORTS or any("x" in option for option in options)
@@ -254,6 +258,19 @@ class ScriptReader:
     def _value_behind_equals(self, word: Word) -> str:
         text = self._variables.value(word)
         return text.partition("=")[2]
+
+
+def _assignments_in(words: Sequence[str]) -> dict[str, str]:
+    """Variables that a wrapper in front of the server is given: ``env A=1``, ``sudo -E A=1``,
+    ``systemd-run --setenv=A=1``; not the values of its other options."""
+    found: dict[str, str] = {}
+    before = ""
+    for word in words:
+        match = _ASSIGNMENT.fullmatch(word.removeprefix("--setenv="))
+        if match is not None and before not in _OPTIONS_WITH_PAIRS:
+            found[match[1]] = match[3]
+        before = word
+    return found
 
 
 def _assignment(word: Word) -> re.Match[str] | None:

@@ -17,7 +17,20 @@ _PROXY = re.compile(r"(?:https?|all|ftp)_proxy", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{?\w+[^}]*\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]+>|%\w")
 _USER_IN_URL = re.compile(r"(://)[^/\s@]+@")
 _TOKEN_SHAPE = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{10,}|gh[pousr]_[A-Za-z0-9]{20,})"
+    r"\b(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{10,}|gh[pousr]_[A-Za-z0-9]{20,}"
+    r"|github_pat_\w{20,}|glpat-[\w-]{10,}|nvapi-[\w-]{10,}|xox[abprs]-[\w-]{10,}"
+    r"|A(?:KI|SI)A[0-9A-Z]{16}|AIza[\w-]{30,}|gsk_\w{20,}|r8_\w{20,}"
+    r"|eyJ[\w-]{10,}\.[\w-]+\.[\w-]*)"
+)
+"""Of Hugging Face, OpenAI, GitHub, GitLab, NVIDIA, Slack, AWS, Google, Groq, Replicate, and JWT."""
+_BEARER = re.compile(r"\b(bearer|basic)([ =:]+)(?!\$)[\w.~+/=-]{6,}", re.IGNORECASE)
+_IN_QUERY = re.compile(
+    r"([?&](?:[\w-]*token|[\w-]*key|sig|signature|password|secret)=)(?!\$)[^&\s\"']+", re.IGNORECASE
+)
+_IN_JSON = re.compile(
+    r"([\"'](?:[\w-]*(?:token|secret|password|passwd)|[\w-]*api[_-]?key|[\w-]*secret[_-]access[_-]key)"
+    r"[\"']\s*:\s*[\"'])(?!\$)[^\"']+",
+    re.IGNORECASE,
 )
 HIDDEN = "***"
 
@@ -60,7 +73,9 @@ def without_secrets(launch: PastedLaunch, notes: Notes) -> PastedLaunch:
 
 def without_tokens(text: str) -> str:
     """A text without what in it has the shape of a token, or stands before the @ of a URL."""
-    return _TOKEN_SHAPE.sub(HIDDEN, _USER_IN_URL.sub(rf"\1{HIDDEN}@", text))
+    text = _BEARER.sub(rf"\1\2{HIDDEN}", _USER_IN_URL.sub(rf"\1{HIDDEN}@", text))
+    text = _IN_JSON.sub(rf"\1{HIDDEN}", _IN_QUERY.sub(rf"\1{HIDDEN}", text))
+    return _TOKEN_SHAPE.sub(HIDDEN, text)
 
 
 def hide_in_text(text: str, name: str, notes: Notes) -> str:

@@ -48,6 +48,8 @@ def find_server(words: Sequence[str]) -> ServerStart | None:
                 return ServerStart(program, before, rest[1:])
             if program.endswith("api_server"):
                 return ServerStart(program, before, rest)
+        if word == "-m" and "vllm" in following and has_own_flags(words[at + 2 :]):
+            return ServerStart(following, tuple(words[: max(0, at - 1)]), tuple(words[at + 2 :]))
         if name == "api_server.py":
             interpreted = at > 0 and "python" in words[at - 1]
             return ServerStart(name, tuple(words[: at - interpreted]), tuple(words[at + 1 :]))

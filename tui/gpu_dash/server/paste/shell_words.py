@@ -14,6 +14,8 @@ PLACEHOLDER = re.compile(r"<[A-Za-z](?:[^<>\n]*[^<>\s])?>")
 _OPERATOR = re.compile(r"&&|\|\||;;|[;|()\n]|&(?!>)")
 _REDIRECT = re.compile(r"(?:\d|&)?(?:>>|>&|>\||<&|>|<(?!<))(?:\s*(?:-|\d)(?=\s|$))?")
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_ESCAPED = re.compile(r"\\([\\$`])")
+"""What a backslash protects in a here-document whose mark is not quoted."""
 _FLATTENED = re.compile(r"\\[ \t]+")
 _CUT_CONTINUATION = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n|\\[ \t]*#[^\n]*\n")
 
@@ -62,7 +64,7 @@ class ShellReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._pending: list[tuple[ShellCommand, str]] = []
+        self._pending: list[tuple[ShellCommand, str, bool]] = []
         self.broken_continuations = 0
 
     def commands(self) -> Iterator[ShellCommand]:
@@ -72,7 +74,7 @@ class ShellReader:
             if self._skip_blank():
                 continue
             if heredoc := _HEREDOC.match(self._text, self._at):
-                self._pending.append((command, heredoc[2]))
+                self._pending.append((command, heredoc[2], not heredoc[1]))
                 self._at = heredoc.end()
             elif (redirect := self._redirect()) is not None:
                 self._at = redirect.end()
@@ -115,12 +117,13 @@ class ShellReader:
 
     def _read_heredocs(self) -> None:
         """Take the bodies that follow this line."""
-        for command, mark in self._pending:
+        for command, mark, expands in self._pending:
             end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(
                 self._text, self._at
             )
             stop = len(self._text) if end is None else end.start()
-            command.heredocs.append(self._text[self._at : stop])
+            body = self._text[self._at : stop]
+            command.heredocs.append(_ESCAPED.sub(r"\1", body) if expands else body)
             self._at = len(self._text) if end is None else end.end()
         self._pending.clear()
 

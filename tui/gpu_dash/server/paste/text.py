@@ -92,6 +92,8 @@ def import_text(text: str, release: Release = NEWEST) -> ImportedLaunch:
             "nothing in the text starts a vLLM server; it should hold `vllm serve MODEL …`, "
             "`python -m vllm.entrypoints.openai.api_server …`, or a container of vLLM"
         )
+    # `exec … "$@"` alone says nothing: what the same text starts with arguments is meant
+    servers = [one for one in servers if one.model or one.flags] or servers
     for other in servers[1:]:
         where = f" on port {other.port}" if other.port else ""
         notes.warn(f"the text starts another server ({other.model}{where}); the first was taken")
@@ -136,6 +138,8 @@ def _visible_devices(
         value = env.get(name)
         if value and value not in ("all", "none", "void"):
             return value
+    if container is not None and container.device_ids:
+        return ",".join(container.device_ids)
     asked = (container.gpus if container else None) or ""
     devices = _DEVICE.findall(asked)
     return None if not devices or "all" in devices else ",".join(devices)

@@ -66,11 +66,12 @@ def _of_quadlet(
         [word for line in settings["PodmanArgs"] for word in _words(line, notes, {})]
     )
     gpus = next((device for device in settings["AddDevice"] if "gpu=" in device), options.gpus)
+    variables = Variables(notes, {})
     container = PastedContainer(
-        image=settings["Image"][0],
+        image=variables.expand(settings["Image"][0]),
         gpus=gpus,
-        mounts=(*settings["Volume"], *options.mounts),
-        ports=(*settings["PublishPort"], *options.ports),
+        mounts=tuple(map(variables.expand, (*settings["Volume"], *options.mounts))),
+        ports=tuple(map(variables.expand, (*settings["PublishPort"], *options.ports))),
         program="podman",
     )
     env = {**env, **options.env}

@@ -16,6 +16,9 @@ _REFERENCE = re.compile(
     r"|`(?P<ticked>[^`]*)`"
 )
 _ARRAY = re.compile(r"\$\{(\w+)\[[@*]\]\}")
+ARGUMENTS = "@"
+"""Name of the array that ``set -- …`` sets."""
+_ALL_ARGUMENTS = ("$@", "${@}", "$*")
 _MAKE_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _TEMPLATE_NAME = re.compile(r"\.?[\w.]+")
 _POSITIONAL = re.compile(r"\$\{?([1-9])\b")
@@ -82,6 +85,9 @@ class Variables:
 
     def words(self, word: Word) -> Iterator[str]:
         """A word with its variables replaced: one word, several, or none."""
+        if word.raw in _ALL_ARGUMENTS and ARGUMENTS in self._arrays:
+            yield from self._arrays[ARGUMENTS]
+            return
         if array := _ARRAY.fullmatch(word.raw):
             if array[1] in self._arrays:
                 yield from self._arrays[array[1]]

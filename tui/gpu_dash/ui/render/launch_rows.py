@@ -144,7 +144,8 @@ def _memory_rows(prospect: Prospect, width: int) -> list[Row]:
     if planned is None:
         if not prospect.no_plan:
             return []
-        return _block("MEMORY", [(f"no plan: {prospect.no_plan}", Role.DIM)], width)
+        rows = _block("MEMORY", [(f"no plan: {prospect.no_plan}", Role.DIM)], width)
+        return [*rows, *_table_rows(prospect.other_cards, width)]
     plan, request = planned.plan, planned.request
     head = plan_headline(planned.shape, request)
     lines = [(f"✓ fits: {head}", Role.GOOD) if plan.fits else (f"✗ {head}", Role.ALARM)]
@@ -157,6 +158,15 @@ def _memory_rows(prospect: Prospect, width: int) -> list[Row]:
         more = "" if planned.ramp_tokens <= held else ": some requests will wait or be preempted"
         lines.append((asked + more, role))
     return _block("MEMORY", lines, width)
+
+
+def _table_rows(table: str, width: int) -> list[Row]:
+    """Lines of a table, cut and not wrapped."""
+    rows = []
+    for line in table.splitlines():
+        role = Role.ALARM if " NO " in line else Role.PLAIN
+        rows.append(Row().pad(LABEL_WIDTH).add(line, role).fit(width))
+    return rows
 
 
 def _doctor_rows(looked: Looked, width: int) -> list[Row]:
