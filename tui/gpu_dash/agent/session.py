@@ -253,6 +253,16 @@ class Session:
         self._check_ready()
         self._load.set_concurrency(concurrency)
 
+    def set_rate(self, rate: float) -> None:
+        """Change the load by hand to an open loop of so many requests per second.
+
+        Raises:
+            ServerError: the server is not ready.
+            UsageError: no such rate can be sent.
+        """
+        self._check_ready()
+        self._load.set_rate(rate)
+
     def pause_load(self) -> None:
         """Send nothing new."""
         self._load.pause()

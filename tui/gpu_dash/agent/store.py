@@ -93,6 +93,7 @@ class StepMark(msgspec.Struct, omit_defaults=True):
     concurrency: int
     opened_at: float
     closed_at: float | None = None
+    request_rate: float | None = None
 
 
 class LogMark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -357,7 +358,12 @@ class Store(msgspec.Struct, omit_defaults=True):
             self.step_marks[-1].closed_at = event.at
         _append(
             self.step_marks,
-            StepMark(step=event.step, concurrency=event.concurrency, opened_at=event.at),
+            StepMark(
+                step=event.step,
+                concurrency=event.concurrency,
+                request_rate=event.request_rate,
+                opened_at=event.at,
+            ),
             MARKS,
         )
 

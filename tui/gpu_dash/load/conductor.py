@@ -13,7 +13,7 @@ The rules:
   warm-up, and the next step begins when the last of them has ended.
 * A key that changes the load closes the window of the current step at that moment, whose result
   stands with the shorter duration, and begins a new step by the same rules. A load set by hand
-  goes on: when its window has closed, the next step begins at the same concurrency.
+  goes on: when its window has closed, the next step begins at the same concurrency or rate.
 * Pausing ends the step; resuming begins the next one where it was (the same place of the ramp).
 * After the last step nothing new is sent and what is in flight may end, up to the time-out; then
   it is cancelled.
@@ -42,6 +42,11 @@ class Level(NamedTuple):
     """Requests in flight; 0 in an open loop."""
     rate: float | None = None
     """Requests per second of an open loop."""
+
+    @property
+    def sends(self) -> bool:
+        """It asks for requests."""
+        return self.concurrency > 0 or self.rate is not None
 
 
 def levels_of(plan: LoadPlan) -> tuple[Level, ...]:
@@ -130,16 +135,16 @@ class Conductor:
         self._begin_step(levels_of(plan)[0], now)
         return self._pass_time(now)
 
-    def set_concurrency(self, concurrency: int, now: float) -> list[Output]:
-        """Change the load by hand; ends a ramp. 0 stops."""
-        if concurrency <= 0:
+    def set_level(self, level: Level, now: float) -> list[Output]:
+        """Change the load by hand; ends a ramp. A level that sends nothing stops."""
+        if not level.sends:
             return self.stop(now)
         current = self._current
-        if current and self._mode is LoadMode.MANUAL and current.level == Level(concurrency):
+        if current and self._mode is LoadMode.MANUAL and current.level == level:
             return []
         self._close_current(now)
         self._mode = LoadMode.MANUAL
-        self._begin_step(Level(concurrency), now)
+        self._begin_step(level, now)
         return self._pass_time(now)
 
     def pause(self, now: float) -> list[Output]:

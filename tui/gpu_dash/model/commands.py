@@ -76,6 +76,13 @@ class SetConcurrency(_Asks, frozen=True, kw_only=True):
     concurrency: int
 
 
+class SetRate(_Asks, frozen=True, kw_only=True):
+    """Change the load by hand to an open loop of so many requests per second; begins a new step
+    and ends the ramp."""
+
+    rate: float
+
+
 class PauseLoad(_Asks, frozen=True, kw_only=True):
     """Send nothing new; the step ends. :class:`ResumeLoad` begins the next one where it was."""
 
@@ -108,6 +115,7 @@ Command = (
     | StopServer
     | StartRamp
     | SetConcurrency
+    | SetRate
     | PauseLoad
     | ResumeLoad
     | StopLoad

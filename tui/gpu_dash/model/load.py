@@ -53,6 +53,11 @@ class Arrival(StrEnum):
     """In bursts: the gaps vary half as much again as with Poisson."""
 
 
+def load_words(concurrency: int | None, request_rate: float | None) -> str:
+    """What a step asks for, in words: ``8 concurrent``, or ``2.5 req/s`` in an open loop."""
+    return f"{concurrency} concurrent" if request_rate is None else f"{request_rate:g} req/s"
+
+
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Where the load goes."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gpu_dash.model.commands import Command
+from gpu_dash.ui.level_keys import PRESETS
 from gpu_dash.ui.load_keys import (
-    PRESETS,
     control_offer,
     launch_offer,
+    load_now,
     load_offer,
     stop_server_offer,
 )
@@ -43,11 +44,13 @@ def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool
         if offer.command is not None:
             hints.append((key, offer.label))
     if wide and any(load_offer(key, view).command is not None for key in PRESETS):
-        hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}"))
+        unit = "/s" if load_now(view).rate is not None else ""
+        hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}{unit}"))
     for key, offer in (
         ("c", control_offer(view)),
         ("l", launch_offer(view, launch)),
         ("s", stop_server_offer(view)),
+        ("o", load_offer("o", view)),
     ):
         if offer.command is not None:
             hints.append((key, offer.label))
