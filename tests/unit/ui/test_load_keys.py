@@ -81,7 +81,7 @@ def test_the_same_keys_change_the_rate_of_an_open_loop(now: float, key: str, the
     offer = load_offer(key, open_loop(now))
 
     assert offer.command == cmd.SetRate(rate=then)
-    assert offer.label == f"{now:g}/s→{then:g}/s"
+    assert offer.label == f"{now:g}→{then:g}/s"
 
 
 def test_a_ladder_of_rates_is_the_ramp_of_the_plan() -> None:
@@ -210,7 +210,7 @@ def test_the_key_bar_fits_and_always_says_how_to_leave(width: int) -> None:
     row = key_bar(loaded(8), None, width)
 
     assert row.width == width
-    assert row.text.startswith("+ 8→16  - 8→4  ] 8→16  [ 8→4  r pause")
+    assert row.text.startswith("+ ] 8→16  - [ 8→4  r pause")
     assert "? keys  q leave" in row.text
 
 

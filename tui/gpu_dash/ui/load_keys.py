@@ -52,7 +52,8 @@ def load_offer(key: str, view: View) -> Offer:
     if wanted == now:
         already = "no load runs: + starts" if now.is_none else f"{now.label} already"
         return Offer("", why_not=already)
-    return Offer(f"{now.label}→{wanted.label}", _command(wanted))
+    before = f"{now.rate:g}" if now.rate is not None and wanted.rate is not None else now.label
+    return Offer(f"{before}→{wanted.label}", _command(wanted))
 
 
 def load_now(view: View) -> AskedLoad:

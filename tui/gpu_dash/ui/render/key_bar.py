@@ -38,11 +38,12 @@ def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool
         play = "pause" if view.play.playing else "play"
         return [("space", play), ("←→", "10 s"), ("⇧←→", "60 s"), ("<>", "speed"),
                 ("t", "window"), ("z", "zoom"), ("/", "search"), ("f", "filter")]  # fmt: skip
-    hints: list[Hint] = []
-    for key in "+-][r0":
+    keys_by_label: dict[str, list[str]] = {}
+    for key in "+-][r0o":
         offer = load_offer(key, view)
         if offer.command is not None:
-            hints.append((key, offer.label))
+            keys_by_label.setdefault(offer.label, []).append(key)
+    hints: list[Hint] = [(" ".join(keys), label) for label, keys in keys_by_label.items()]
     if wide and any(load_offer(key, view).command is not None for key in PRESETS):
         unit = "/s" if load_now(view).rate is not None else ""
         hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}{unit}"))
@@ -50,7 +51,6 @@ def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool
         ("c", control_offer(view)),
         ("l", launch_offer(view, launch)),
         ("s", stop_server_offer(view)),
-        ("o", load_offer("o", view)),
     ):
         if offer.command is not None:
             hints.append((key, offer.label))
