@@ -30,6 +30,8 @@ from gpu_dash.load.protocol import Cancel, SetLoad, Window
 from gpu_dash.model.events import LoadChanged, StepBegan
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, Slo
 
+OPEN_LOOP_LEAD_S = 0.02
+"""An open loop begins so much later, so that the workers have been told by then."""
 LEAD_S = 0.05
 """A window that opens because the last request of the step before has ended opens so much later,
 so that the worker has been told by then."""
@@ -263,7 +265,8 @@ class Conductor:
 
     def _begin_step(self, level: Level, now: float) -> None:
         self._newest_step += 1
-        requests = self._plan.requests if self._mode is LoadMode.RAMP else None
+        is_ramp = self._mode is LoadMode.RAMP
+        requests = self._plan.requests if is_ramp else None
         step = _Step(self._newest_step, level, requests, self._plan, began_at=now)
         self._current = step
         self._cancel_at = None
@@ -276,6 +279,8 @@ class Conductor:
                 concurrency=level.concurrency,
                 rate=level.rate,
                 requests=requests,
+                begins_at=now + OPEN_LOOP_LEAD_S,
+                replays=is_ramp and self._plan.trace is not None,
                 spread_s=self._spread_s(requests),
             )
         )

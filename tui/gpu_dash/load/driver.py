@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import random
 from collections import deque
 from collections.abc import Callable, Iterable
+
+import msgspec
 
 from gpu_dash.load.check import check_open_files, check_plan, check_rate, check_target
 from gpu_dash.load.client_limit import ClientWatch, send_lag_p99_s
@@ -76,6 +79,8 @@ class LoadDriver:
         self._ledger = Ledger(first_request)
         self._target: Target | None = None
         self._workers = workers
+        self._seed = random.SystemRandom().getrandbits(32) + 1
+        """Of plans without one: the same for all workers, another in each session."""
         self._child: WorkerPool | None = None
         self._watch = ClientWatch()
         self._configured: tuple[Target, LoadPlan] | None = None
@@ -239,7 +244,8 @@ class LoadDriver:
         if self._configured != (self._target, plan):
             self._configured = (self._target, plan)
             first = self._ledger.next_request
-            child.send(Configure(target=self._target, plan=plan, first_request=first))
+            seeded = msgspec.structs.replace(plan, seed=plan.seed or self._seed)
+            child.send(Configure(target=self._target, plan=seeded, first_request=first))
 
     def _on_frame(self, frame: FromWorker) -> None:
         now = self._clock.monotonic()
