@@ -14,6 +14,7 @@ import pytest
 from gpu_dash.load.driver import FinishedStep, LoadDriver
 from gpu_dash.load.trace import with_trace
 from gpu_dash.model.events import Event, RequestsEnded
+from gpu_dash.model.headers import Headers
 from gpu_dash.model.load import Arrival, Endpoint, LoadPlan, Outcome, RequestRecord, Target
 from gpu_dash.model.token_spread import parse_token_spread
 from tests.fakes.llm_server import LlmServer, llm_server
@@ -56,7 +57,6 @@ async def rig(workers: int = 1, target: Target | None = None) -> AsyncIterator[R
                 model=to.model,
                 api_key=to.api_key,
                 headers=to.headers,
-                secret_headers=to.secret_headers,
             )
         )
         try:
@@ -245,8 +245,10 @@ async def test_headers_are_sent_and_a_secret_one_is_not_repeated() -> None:
     target = Target(
         base_url="",
         model="m",
-        headers=(("X-Tenant", "blue"),),
-        secret_headers=(("X-Api-Key", "s3cret-of-ours"), ("Authorization", "Basic abcdefgh")),
+        headers=Headers(
+            plain=(("X-Tenant", "blue"),),
+            secret=(("X-Api-Key", "s3cret-of-ours"), ("Authorization", "Basic abcdefgh")),
+        ),
     )
     async with rig(target=target) as r:
         r.server.failure = "unauthorized"

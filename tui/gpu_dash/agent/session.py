@@ -35,6 +35,7 @@ from gpu_dash.model.events import (
     SessionBegan,
     SessionEnded,
 )
+from gpu_dash.model.headers import Headers
 from gpu_dash.model.load import LoadPlan, Target
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
@@ -71,6 +72,7 @@ class Session:
         begun: the facts that the next agent would need.
         handle: what is supervised.
         api_key: in memory only.
+        headers: of the requests; in memory only.
         meta: the head of ``session.toml``.
         ramp_when_ready: begin the ramp as soon as the server is ready.
     """
@@ -84,6 +86,7 @@ class Session:
         api_key: str | None,
         meta: SessionMeta,
         *,
+        headers: Headers | None = None,
         ramp_when_ready: bool = False,
     ) -> None:
         self._hub = hub
@@ -108,9 +111,13 @@ class Session:
             first_request=begun.next_request,
             workers=begun.plan.workers,
         )
-        self._load.set_target(
-            Target(base_url=begun.status.base_url, model=begun.status.model, api_key=api_key)
+        target = Target(
+            base_url=begun.status.base_url,
+            model=begun.status.model,
+            api_key=api_key,
+            headers=headers or Headers(),
         )
+        self._load.set_target(target)
         self._follower: LogFollower | None = None
         self._log_command = (
             LogCommand(begun.log_command, self.folder / SERVER_LOG) if begun.log_command else None
@@ -118,7 +125,7 @@ class Session:
         self._log_offset, self._log_lines = begun.log_offset, begun.log_lines
         self._supervisor = ServerSupervisor(
             handle,
-            EndpointProbe(begun.status.base_url, api_key),
+            EndpointProbe(begun.status.base_url, api_key, target.headers),
             begun.status,
             self._publish,
             self._drain_log,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import resource
 from urllib.parse import urlsplit
 
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.load import LoadPlan, Target
+from gpu_dash.model.load import MOST_REQUESTS_PER_S, LoadPlan, Target
+from gpu_dash.model.plan_conflicts import conflict_of
 
-MOST_REQUESTS_PER_S = 10_000
-"""More than the load processes of one host can send."""
 OWN_OPEN_FILES = 64
 """What a worker has open beside its connections, with room to spare."""
 
@@ -27,6 +27,14 @@ def check_plan(plan: LoadPlan) -> None:
     for rate in plan.rates:
         check_rate(rate)
     _at_least("output tokens", plan.output_tokens, 1)
+    _at_least("turns", plan.turns, 1)
+    _at_least("retries", plan.retries, 0)
+    if not 0 <= plan.shared_prefix <= 1:
+        raise UsageError(f"shared prefix: {plan.shared_prefix:g} is no share; give 0 to 1")
+    if not 0 < plan.trace_speed < math.inf:
+        raise UsageError(f"trace speed: {plan.trace_speed:g} is no speed; 2 is twice as fast")
+    if conflict := conflict_of(plan):
+        raise UsageError(conflict)
     if plan.requests is not None:
         _at_least("requests", plan.requests, 1)
     if plan.prompt_tokens is not None:

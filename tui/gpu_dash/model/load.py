@@ -11,7 +11,13 @@ from typing import Any
 
 import msgspec
 
+from gpu_dash.model.headers import Headers
 from gpu_dash.model.token_spread import TokenSpread
+
+MOST_REQUESTS_PER_S = 10_000
+"""More than the load processes of one host can send."""
+MOST_LOAD_PROCS = 64
+"""More than any host has use for."""
 
 
 class Endpoint(StrEnum):
@@ -68,16 +74,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     api_key: str | None = None
     """Kept in memory only: never written, logged, shown or put in an argument list."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """Further headers of each request; in memory only, like the key."""
-    secret_headers: tuple[tuple[str, str], ...] = ()
-    """The same, with values from environment variables: they are cut out of what a server says."""
+    headers: Headers = Headers()
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not show up anywhere."""
         key = (self.api_key,) if self.api_key else ()
-        return (*key, *(value for _, value in self.secret_headers if value))
+        return (*key, *(value for _, value in self.headers.secret))
 
 
 class Slo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -33,6 +33,17 @@ class TokenSpread(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviation; of ``uniform`` half of its width."""
 
 
+def checked_tokens(tokens: int) -> int:
+    """A number of tokens that a request can ask for.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not 1 <= tokens <= MOST_TOKENS:
+        raise UsageError(f"{tokens}: a request asks for 1 to {MOST_TOKENS:,} tokens")
+    return tokens
+
+
 def parse_token_spread(text: str) -> TokenSpread:
     """``uniform:64,256`` (least, most), ``normal:200,50`` or ``lognormal:200,100`` (mean and
     standard deviation of the numbers themselves).
