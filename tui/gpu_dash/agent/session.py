@@ -36,7 +36,7 @@ from gpu_dash.model.events import (
     SessionEnded,
 )
 from gpu_dash.model.headers import Headers
-from gpu_dash.model.load import LoadPlan, Target
+from gpu_dash.model.load import LoadPlan, StepResult, Target
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
 from gpu_dash.model.state_folder import state_root
@@ -226,9 +226,9 @@ class Session:
             return not_judged("no request of a finished step succeeded")
         return self._steps.verdict()
 
-    def knee_concurrency(self) -> int | None:
+    def knee(self) -> StepResult | None:
         """The step from which more load gains little."""
-        return self._steps.knee_concurrency()
+        return self._steps.knee()
 
     @property
     def log(self) -> str | None:
@@ -391,10 +391,11 @@ class Session:
         await self._load.close()
         await self._drain_log()
         self._publish(SessionEnded(at=self._clock.monotonic(), session=self.name))
+        knee = self._steps.knee()
         self._recorder.finish(
             verdict=self.verdict(),
             exit_code=self._supervisor.status.exit_code,
-            knee_concurrency=self._steps.knee_concurrency(),
+            knee_concurrency=None if knee is None else knee.concurrency,
         )
         await asyncio.to_thread(self._recorder.close)
         self._ended.set()

@@ -19,6 +19,7 @@ from gpu_dash.model.headers import Headers, parse_header, resolve_headers
 from gpu_dash.model.load import MOST_LOAD_PROCS, Arrival, Endpoint, LoadPlan
 from gpu_dash.model.token_spread import TokenSpread
 
+ARRIVALS = [arrival.value for arrival in Arrival]
 MOST = 10**9
 """Far above anything that a server takes."""
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -26,7 +27,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _OPTIONS = (
     click.option("--ramp", type=Ramp(), metavar="1,4,8", help="Concurrency, step by step."),
     click.option("--rate", type=Rates(), metavar="2,4,8", help="Requests per second instead."),
-    click.option("--arrival", type=click.Choice(list(Arrival)), help="With --rate: how spread."),
+    click.option("--arrival", type=click.Choice(ARRIVALS), help="With --rate: how spread."),
     click.option("--trace", type=click.Path(), help="Replay a trace instead: JSONL or CSV."),
     click.option("--trace-speed", type=float, metavar="2", help="So much faster than recorded."),
     click.option("--load-procs", type=click.IntRange(1, MOST_LOAD_PROCS), help="Share the load."),
@@ -85,7 +86,7 @@ def plan_of(plan: LoadPlan, options: dict[str, Any]) -> LoadPlan:
     changes = {
         "ramp": options["ramp"],
         "rates": options["rate"],
-        "arrival": options["arrival"],
+        "arrival": None if options["arrival"] is None else Arrival(options["arrival"]),
         "trace": _path(options["trace"]),
         "trace_speed": options["trace_speed"],
         "workers": options["load_procs"],

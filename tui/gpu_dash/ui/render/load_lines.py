@@ -121,6 +121,8 @@ def _brings(view: View, *, short: bool) -> list[Run]:
     failed = store.requests_failed
     runs += [_GAP, (f"ok {count(store.requests_ok)}", Role.PLAIN), (" ", Role.PLAIN),
              (f"failed {count(failed)}", Role.ALARM if failed else Role.DIM)]  # fmt: skip
+    if store.retries:
+        runs += [_GAP, (f"retries {count(store.retries)}", Role.WARN)]
     tick = store.tick
     if tick is not None and not short and not view.is_stale(tick.at):
         runs += [_GAP, (f"in flight {tick.in_flight}", Role.PLAIN)]
