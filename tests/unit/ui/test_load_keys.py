@@ -147,6 +147,11 @@ def test_r_names_the_ramp() -> None:
     assert load_offer("r", loaded(0, LoadState.IDLE)).label == "ramp 1,4,8,16,32"
 
 
+def test_r_names_the_trace_that_it_replays() -> None:
+    plan = LoadPlan(rates=(3.0,), requests=9, trace="/data/busy-monday.jsonl")
+    assert load_offer("r", open_loop(None, plan)).label == "replay busy-monday.jsonl"
+
+
 def test_zero_stops_the_load() -> None:
     assert load_offer("0", loaded(8)).command == cmd.StopLoad()
 

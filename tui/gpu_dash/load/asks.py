@@ -49,11 +49,11 @@ class Asks:
             position: which of the prompts it has, unless it goes on with a conversation.
             entry: what a trace says of it.
         """
-        conversation = None
+        conversation, turn = None, 1
         if self._conversations is not None and entry is None:
             conversation = self._conversations.next_turn(request, position)
-            position = conversation.position
-        tokens = self._bodies.output_tokens(position, entry)
+            position, turn = conversation.position, conversation.turn
+        tokens = self._bodies.output_tokens(position, entry, turn)
         plan = self._plan
         if tokens != plan.output_tokens:
             plan = msgspec.structs.replace(plan, output_tokens=tokens)

@@ -78,19 +78,20 @@ class RequestBodies:
         if plan.ignore_eos:
             self._common["ignore_eos"] = True
 
-    def output_tokens(self, position: int, entry: TraceEntry | None = None) -> int:
+    def output_tokens(self, position: int, entry: TraceEntry | None = None, turn: int = 1) -> int:
         """How many tokens a request asks for.
 
         Args:
             position: which of the prompts it has.
             entry: what a trace says of it.
+            turn: which turn of its conversation it is.
         """
         if entry is not None and entry.output_tokens is not None:
             return entry.output_tokens
         spread = self._plan.output_spread
         if spread is None:
             return self._plan.output_tokens
-        return draw_tokens(spread, self._dice(position, "length"))
+        return draw_tokens(spread, self._dice(position, turn, "length"))
 
     def make(self, position: int, entry: TraceEntry | None = None) -> bytes:
         """The body of a request.
@@ -115,7 +116,7 @@ class RequestBodies:
         text = text or self._words([((position, turn), self._tokens)] if turn > 1
                                    else self._parts(position))  # fmt: skip
         conversation.messages.append({"role": "user", "content": text})
-        return self._chat(conversation.messages, self.output_tokens(position))
+        return self._chat(conversation.messages, self.output_tokens(position, turn=turn))
 
     def turns(self, conversation: Conversation) -> int:
         """How many turns a conversation has: the plan's, or what its user says in the file."""

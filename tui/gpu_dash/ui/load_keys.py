@@ -18,6 +18,7 @@ from gpu_dash.model.commands import (
 from gpu_dash.model.load import LoadPlan, LoadState
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.ui.level_keys import AskedLoad, level_after, other_kind
+from gpu_dash.ui.render.load_lines import trace_words
 from gpu_dash.ui.view import View
 
 OVER = (ServerState.NONE, ServerState.STOPPED, ServerState.FAILED)
@@ -97,6 +98,8 @@ def _ramp(view: View) -> Offer:
     plan = _plan(view)
     if plan is None:
         return Offer("", why_not="no ramp is known: start gpu-dash with a profile")
+    if plan.trace is not None:
+        return Offer(trace_words(plan.trace), StartRamp())
     steps = [f"{rate:g}" for rate in plan.rates] or [str(step) for step in plan.ramp]
     return Offer(f"ramp {','.join(steps)}{'/s' if plan.rates else ''}", StartRamp())
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from gpu_dash.analysis.band import against_band, band_words
 from gpu_dash.model.events import LoadChanged
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, StepResult, load_words
+from gpu_dash.model.text import one_line
 from gpu_dash.ui.render.bars import bar
 from gpu_dash.ui.render.format import ago, count, latency
 from gpu_dash.ui.render.row import Role, Row, Run
@@ -38,7 +41,7 @@ def _asked(view: View) -> list[Run]:
     runs: list[Run] = [_WORDS[load.state]]
     if load.concurrency or load.request_rate is not None:
         runs += [_GAP, (load_words(load.concurrency, load.request_rate), Role.STRONG)]
-    if load.request_rate is not None and load.plan is not None:
+    if load.request_rate is not None and load.plan is not None and load.plan.trace is None:
         runs += [(f" {load.plan.arrival}", Role.DIM)]
     return runs
 
@@ -54,8 +57,7 @@ def _where(view: View) -> list[Run]:
     if load.state is LoadState.DRAINING:
         runs += [_GAP, ("the last requests end", Role.DIM)]
     elif load.mode is LoadMode.RAMP and load.plan is not None:
-        place, length = ramp_place(load.plan, load.concurrency, load.request_rate)
-        runs += [_GAP, (f"ramp step {place} of {length}", Role.PLAIN)]
+        runs += [_GAP, (_part_of(load.plan, load), Role.PLAIN)]
     elif load.mode is LoadMode.MANUAL:
         runs += [_GAP, ("by hand", Role.PLAIN)]
     if load.state is LoadState.WARMUP:
@@ -79,6 +81,19 @@ def _came_to(steps: list[StepResult], load: LoadChanged) -> list[Run]:
     at = f" at {load_words(best.concurrency, best.request_rate)}"
     rate = f"{count(best.output_tokens_per_s)} tok/s"
     return [_GAP, (what, Role.PLAIN), (", best ", Role.DIM), (rate, Role.STRONG), (at, Role.PLAIN)]
+
+
+def _part_of(plan: LoadPlan, load: LoadChanged) -> str:
+    if plan.trace is not None:
+        speed = "" if plan.trace_speed == 1 else f" ×{plan.trace_speed:g}"
+        return f"{trace_words(plan.trace)}{speed}"
+    place, length = ramp_place(plan, load.concurrency, load.request_rate)
+    return f"ramp step {place} of {length}"
+
+
+def trace_words(path: str) -> str:
+    """What is replayed, short enough for a line."""
+    return f"replay {one_line(PurePath(path).name)[:24]}"
 
 
 def _is_whole_ramp(steps: list[StepResult], plan: LoadPlan) -> bool:
