@@ -35,6 +35,8 @@ class LlmServer:
     gap_s: float = 0.0
     failure: str = ""
     """``unauthorized``, ``stall``, ``silent``, ``disconnect`` or ``error``."""
+    busy: int = 0
+    """So many of the next requests are answered with 503."""
     url: str = ""
     arrived: list[Arrived] = field(default_factory=list)
     in_flight: int = 0
@@ -95,6 +97,10 @@ class LlmServer:
                 b"HTTP/1.1 401 Unauthorized\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)
             )
             return True
+        if self.busy:
+            self.busy -= 1
+            writer.write(b"HTTP/1.1 503 Busy\r\ncontent-length: 8\r\n\r\ncome bye")
+            return True
         writer.write(_HEAD)
         tokens = self.tokens if self.tokens is not None else body["max_tokens"]
         await asyncio.sleep(self.ttft_s)
@@ -102,7 +108,8 @@ class LlmServer:
             if number:
                 await asyncio.sleep(self.gap_s)
             last = number == tokens - 1
-            choice = {"index": 0, "text": " a", "finish_reason": "length" if last else None}
+            said = {"delta": {"content": " a"}} if "messages" in body else {"text": " a"}
+            choice = {"index": 0, **said, "finish_reason": "length" if last else None}
             _write_event(writer, {"choices": [choice]})
             await writer.drain()
             if failure and number == tokens // 2:

@@ -108,7 +108,7 @@ async def _ask(case: dict[str, Any], port: int, way: Way) -> Exchange:
     )
     target = Target(base_url=f"http://127.0.0.1:{port}/case/{case['id']}", model="acme/model-7b")
     transport = way(target, plan.endpoint)
-    exchange = Exchange(request=1, step=1, concurrency=1, plan=plan, secret=None)
+    exchange = Exchange(request=1, step=1, concurrency=1, plan=plan)
     if "cancel_after_ms" in limits:
         asyncio.get_running_loop().call_later(limits["cancel_after_ms"] / 1000, exchange.cancel)
     await exchange.run(transport, RequestBodies("acme/model-7b", plan).make(1))

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import TypeVar
 
 import psutil
@@ -21,7 +22,15 @@ from gpu_dash.load import child
 from gpu_dash.load.driver import FinishedStep, LoadDriver
 from gpu_dash.model.errors import AgentError, UsageError
 from gpu_dash.model.events import Event, LoadChanged, LoadTick, Notice, RequestsEnded, StepBegan
-from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, Outcome, RequestRecord, Target
+from gpu_dash.model.load import (
+    Arrival,
+    LoadMode,
+    LoadPlan,
+    LoadState,
+    Outcome,
+    RequestRecord,
+    Target,
+)
 from tests.fakes.llm_server import LlmServer, llm_server
 
 KEY = "sk-0123456789-never-to-be-seen"
@@ -187,6 +196,40 @@ async def test_keys_change_the_load_at_once_and_less_lets_requests_end() -> None
         assert r.server.most_in_flight == 5
         assert {x.outcome for x in r.records()} <= {Outcome.OK}
         assert r.of(LoadChanged)[-1].mode is LoadMode.MANUAL
+
+
+async def test_a_rate_is_changed_while_it_runs_and_given_up_for_a_concurrency() -> None:
+    async with rig() as r:
+        r.driver.offer(LoadPlan(arrival=Arrival.CONSTANT, warmup_s=0.0, output_tokens=2))
+        r.driver.set_rate(20.0)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(r.server.arrived) < 5:
+                await asyncio.sleep(0.005)
+            r.driver.set_rate(100.0)
+            while len(r.server.arrived) < 25:
+                await asyncio.sleep(0.005)
+            r.driver.set_concurrency(1)
+            while not any(record.step == 3 for record in r.records()):
+                await asyncio.sleep(0.005)
+        await r.driver.stop()
+        due = {step: [x.scheduled for x in r.records() if x.step == step] for step in (1, 2)}
+        for step, gap_s in ((1, 0.05), (2, 0.01)):
+            gaps = [later - earlier for earlier, later in pairwise(sorted(due[step]))]
+            assert gaps == pytest.approx([gap_s] * len(gaps))
+        changes = [(x.step, x.concurrency, x.request_rate) for x in r.of(LoadChanged)]
+        assert [*dict.fromkeys(changes)][1:4] == [(1, 0, 20.0), (2, 0, 100.0), (3, 1, None)]
+        assert [(x.concurrency, x.request_rate) for x in r.finished][:2] == [
+            (None, 20.0),
+            (None, 100.0),
+        ]
+
+
+async def test_a_rate_that_nobody_can_send_is_refused() -> None:
+    async with rig() as r:
+        for rate in (0.0, -1.0, float("nan"), 1e9):
+            with pytest.raises(UsageError, match="requests per second"):
+                r.driver.set_rate(rate)
+        assert r.driver.state is LoadState.IDLE
 
 
 async def test_pause_lets_requests_end_and_resume_goes_on() -> None:
@@ -433,7 +476,8 @@ async def test_one_lost_worker_ends_the_load_and_all_of_them() -> None:
         workers = psutil.Process().children()
         made.driver.set_concurrency(4)
         async with asyncio.timeout(PATIENCE_S):
-            while made.driver.next_request <= 4:  # it knows of all that it will have to end
+            # a tick of both comes after their reports: it knows of all that it will have to end
+            while not any(tick.in_flight == 4 for tick in made.of(LoadTick)):
                 await asyncio.sleep(0.005)
         workers[0].kill()
         await made.until(LoadState.IDLE)

@@ -60,7 +60,7 @@ async def test_the_screen_changes_when_the_event_came_back_and_not_before() -> N
         text = await screen.text()
 
     assert "16 concurrent" in text
-    assert "+ 16→32" in text
+    assert "+ ] 16→32" in text
 
 
 async def test_a_refused_command_says_why() -> None:

@@ -97,5 +97,5 @@ async def test_steps_have_a_table_where_there_is_room() -> None:
     async with dashboard(ScriptedFeed(*ramp_scene(8, 88.0)), (160, 48)) as screen:
         text = await screen.text()
 
-    assert "conc" in text
+    assert "thr s" in text
     assert re.search(r"\s8\s+556\s+72 ms", text)

@@ -102,3 +102,11 @@ def test_the_first_step_whose_throughput_a_throttle_cut(
 ) -> None:
     found = thermal_knee(ramp)
     assert (found.concurrency if found else None) == expected
+
+
+def test_requests_in_flight_and_requests_per_second_are_not_compared() -> None:
+    closed = steps((1, 100), (2, 200), (4, 210))
+    opened = [step(None, tokens, request_rate=rate) for rate, tokens in ((1.0, 90), (3.0, 95))]
+    found = knee([closed[0], opened[0], closed[1], opened[1], closed[2]])
+    assert found is closed[1]
+    assert knee(opened) is opened[0]

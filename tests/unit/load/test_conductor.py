@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from gpu_dash.load.conductor import LEAD_S, Conductor, Output, StepFinished
+from gpu_dash.load.conductor import LEAD_S, Conductor, Level, Output, StepFinished
 from gpu_dash.load.protocol import Cancel, SetLoad, Window
 from gpu_dash.model.events import LoadChanged, StepBegan
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, Slo
@@ -44,7 +44,7 @@ class Play:
         return self.hear(self.conductor.start_ramp(plan, self.now))
 
     def key(self, concurrency: int) -> list[Output]:
-        return self.hear(self.conductor.set_concurrency(concurrency, self.now))
+        return self.hear(self.conductor.set_level(Level(concurrency), self.now))
 
     def drained(self, step: int) -> list[Output]:
         return self.hear(self.conductor.on_drained(step, self.now))
@@ -315,7 +315,7 @@ def test_steps_are_numbered_across_ramps(play: Play) -> None:
 
 def test_a_session_that_goes_on_goes_on_with_its_numbers() -> None:
     conductor = Conductor(first_step=8)
-    assert [o.step for o in conductor.set_concurrency(1, 0.0) if isinstance(o, SetLoad)] == [8]
+    assert [o.step for o in conductor.set_level(Level(1), 0.0) if isinstance(o, SetLoad)] == [8]
 
 
 def test_a_new_ramp_takes_over_from_whatever_runs(play: Play) -> None:
@@ -375,3 +375,27 @@ def test_only_a_ramp_with_a_warm_up_fills_its_places_slowly() -> None:
     play.key(5)
     play.ramp(LoadPlan(ramp=(2,), warmup_s=3.0, requests=7))
     assert [load.spread_s for load in play.of(SetLoad)] == [1.5, 0.0, 0.0]
+
+
+def test_a_rate_set_by_hand_begins_a_step_and_goes_on(play: Play) -> None:
+    play.ramp()
+    play.go(5)
+    play.hear(play.conductor.set_level(Level(0, 4.0), play.now))
+    assert play.of(SetLoad)[-1].rate == 4.0
+    assert (play.last.mode, play.last.concurrency, play.last.request_rate) == (
+        LoadMode.MANUAL, 0, 4.0,
+    )  # fmt: skip
+    assert play.hear(play.conductor.set_level(Level(0, 4.0), play.now)) == []
+    play.drained(1)
+    play.go(60)
+    assert [(load.step, load.rate) for load in play.of(SetLoad)][-2:] == [(2, 4.0), (3, 4.0)]
+    play.key(8)
+    assert (play.of(SetLoad)[-1].rate, play.last.request_rate) == (None, None)
+
+
+def test_a_rate_that_was_paused_goes_on_at_that_rate(play: Play) -> None:
+    play.hear(play.conductor.set_level(Level(0, 2.5), play.now))
+    play.hear(play.conductor.pause(play.now))
+    assert (play.state(), play.last.request_rate) == (LoadState.PAUSED, 2.5)
+    play.hear(play.conductor.resume(play.now))
+    assert play.of(SetLoad)[-1].rate == 2.5

@@ -20,7 +20,7 @@ SHARE_GPT = [
 
 
 @pytest.mark.parametrize(
-    ("entry", "prompts"),
+    ("entry", "turns"),
     [
         ({"prompt": "p"}, ("p",)),
         ({"text": "t"}, ("t",)),
@@ -30,26 +30,45 @@ SHARE_GPT = [
             {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]},
             ("u",),
         ),
+        (
+            {
+                "messages": [
+                    {"role": role, "content": f"{n}"}
+                    for n, role in enumerate(("user", "assistant", "user", "tool", "user"))
+                ]
+            },
+            ("0", "2", "4"),
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "a"},
+                    {"role": "user", "content": [{}]},
+                    {"role": "user", "content": "c"},
+                ]
+            },
+            ("a",),
+        ),
     ],
 )
-def test_what_an_entry_asks(entry: Any, prompts: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_an_entry_asks(entry: Any, turns: tuple[str, ...], tmp_path: Path) -> None:
     lines, whole = tmp_path / "lines.jsonl", tmp_path / "whole.json"
     lines.write_text(f"\n{json.dumps(entry)}\n\n")
     whole.write_text(json.dumps([entry, 7, {"other": 1}], indent=1))
-    assert read_dataset(str(lines)) == read_dataset(str(whole)) == prompts
+    assert read_dataset(str(lines)) == read_dataset(str(whole)) == (turns,)
 
 
 def test_share_gpt_gives_the_first_turn_of_the_person(tmp_path: Path) -> None:
     file = tmp_path / "share.json"
     file.write_text(json.dumps(SHARE_GPT))
-    assert read_dataset(str(file)) == ("1", "2")
+    assert read_dataset(str(file)) == (("1",), ("2",))
 
 
 def test_no_more_is_kept_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset, "MAX_PROMPTS", 3)
     file = tmp_path / "many.jsonl"
     file.write_text("\n".join(json.dumps({"prompt": str(number)}) for number in range(9)))
-    assert read_dataset(str(file)) == ("0", "1", "2")
+    assert read_dataset(str(file)) == (("0",), ("1",), ("2",))
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ from tests.unit.load.scripted import (
 PLAN = LoadPlan(output_tokens=2, timeout_s=20.0, stall_s=10.0)
 
 
-def exchange_of(plan: LoadPlan = PLAN, secret: str | None = None) -> Exchange:
-    return Exchange(request=7, step=3, concurrency=4, plan=plan, secret=secret)
+def exchange_of(plan: LoadPlan = PLAN, secrets: tuple[str, ...] = ()) -> Exchange:
+    return Exchange(request=7, step=3, concurrency=4, plan=plan, secrets=secrets)
 
 
-async def run(script: Script, plan: LoadPlan = PLAN, secret: str | None = None) -> Exchange:
-    exchange = exchange_of(plan, secret)
+async def run(script: Script, plan: LoadPlan = PLAN, secrets: tuple[str, ...] = ()) -> Exchange:
+    exchange = exchange_of(plan, secrets)
     await exchange.run(ScriptedTransport(script), b"{}")
     return exchange
 
@@ -110,7 +110,7 @@ async def test_a_refusal_by_status_keeps_the_head_of_its_body_and_no_key() -> No
         assert sink.on_data(b"x" * 70_000, time.monotonic()), "an error body has an end"
         raise TransportError(Outcome.DISCONNECTED, "it broke")
 
-    exchange = await run(script, secret="sk-1")
+    exchange = await run(script, secrets=("sk-1",))
     assert exchange.outcome is Outcome.UNAUTHORIZED
     assert exchange.detail.startswith('HTTP 401 {"error": "no such key: [key]"}')
     assert exchange.record(None, None).output_tokens == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count, islice
+
 import pytest
 
 from gpu_dash.load.protocol import SetLoad, Tick
@@ -23,12 +25,20 @@ def test_places_and_requests_add_up(workers: int, concurrency: int, requests: in
         assert all(share.places and share.requests for share in senders)
     assert {share.step for share in shares} == {4}
     assert {share.concurrency for share in senders} == {concurrency}
+    if requests is not None:
+        indexes = [
+            index
+            for share in senders
+            for index in islice(count(share.share_index, share.share_count), share.requests)
+        ]
+        assert sorted(indexes) == list(range(requests))
 
 
-def test_a_rate_is_shared_evenly() -> None:
+def test_of_one_schedule_each_worker_takes_every_third_arrival() -> None:
     load = SetLoad(step=1, concurrency=0, rate=9.0, requests=4)
     shares = [share_of(load, index, 3) for index in range(3)]
-    assert [(share.rate, share.requests) for share in shares] == [(3.0, 2), (3.0, 1), (3.0, 1)]
+    assert [(share.share_index, share.share_count) for share in shares] == [(0, 3), (1, 3), (2, 3)]
+    assert [(share.rate, share.requests) for share in shares] == [(9.0, 2), (9.0, 1), (9.0, 1)]
     assert not share_of(SetLoad(step=1, concurrency=0, rate=9.0, requests=1), 2, 3).sends
 
 

@@ -14,6 +14,9 @@ def test_a_request_has_microseconds_and_says_what_went_wrong_on_one_line() -> No
         request=7,
         step=2,
         concurrency=4,
+        conversation=9,
+        turn=2,
+        retries=1,
         scheduled=on(12.0000004),
         sent=on(12.1234567),
         ttft_s=0.04123449,
@@ -41,6 +44,9 @@ def test_a_request_has_microseconds_and_says_what_went_wrong_on_one_line() -> No
         "detail": '500: { ⏎   "error": 1 ⏎ }',
         "usage_missing": "false",
         "reported_s": "13.500000",
+        "conversation": "9",
+        "turn": "2",
+        "retries": "1",
     }
 
 

@@ -66,6 +66,7 @@ def recomputed(step: Row, rows: list[Row]) -> dict[str, float]:
         "output_tokens_per_s": tokens / length,
         "prompt_tokens_per_s": prompts / length,
         "goodput_per_s": len(good) / length,
+        "retries": sum(int(row["retries"]) for row in rows),
         "joules_per_output_token": float(step["energy_joules"]) / tokens,
         "net_joules_per_output_token": (float(step["energy_joules"]) - IDLE_WATTS * length)
         / tokens,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_dash.model import commands as cmd
-from gpu_dash.model.events import Event, LoadChanged
+from gpu_dash.model.events import Event, LoadChanged, LoadTick
 from gpu_dash.model.load import LoadPlan, LoadState
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.ui.feed import Access, LinkState, PlayState
@@ -55,6 +55,67 @@ def test_load_keys(now: int, key: str, then: int) -> None:
     assert offer.label == f"{now}→{then}"
 
 
+def open_loop(rate: float | None, plan: LoadPlan = PLAN, *more: Event) -> View:
+    state = LoadState.IDLE if rate is None else LoadState.RUNNING
+    event = LoadChanged(at=2.0, state=state, request_rate=rate, plan=plan)
+    return view_of(READY, event, *more, now=10.0)
+
+
+@pytest.mark.parametrize(
+    ("now", "key", "then"),
+    [
+        (4.0, "+", 8.0),
+        (4.0, "-", 2.0),
+        (3.0, "+", 4.0),
+        (256.0, "+", 512.0),
+        (4.0, "]", 8.0),
+        (5.0, "[", 2.5),
+        (0.5, "-", 0.25),
+        (0.15, "[", 0.1),
+        (4.0, "1", 1.0),
+        (4.0, "7", 64.0),
+        (0.33333, "]", 0.667),
+    ],
+)
+def test_the_same_keys_change_the_rate_of_an_open_loop(now: float, key: str, then: float) -> None:
+    offer = load_offer(key, open_loop(now))
+
+    assert offer.command == cmd.SetRate(rate=then)
+    assert offer.label == f"{now:g}→{then:g}/s"
+
+
+def test_a_ladder_of_rates_is_the_ramp_of_the_plan() -> None:
+    plan = LoadPlan(rates=(3.0, 9.0))
+
+    assert load_offer("+", open_loop(3.0, plan)).command == cmd.SetRate(rate=9.0)
+    assert load_offer("+", open_loop(None, plan)).command == cmd.SetRate(rate=3.0)
+    assert load_offer("r", open_loop(None, plan)).label == "ramp 3,9/s"
+
+
+@pytest.mark.parametrize("key", ["-", "["])
+def test_the_lowest_rate_goes_no_lower(key: str) -> None:
+    assert load_offer(key, open_loop(0.1)).why_not == "0.1/s already"
+    assert load_offer(key, open_loop(0.05)).command is None
+
+
+def test_o_makes_an_open_loop_of_about_the_same_load_and_back() -> None:
+    """556 tokens in a second, by 100 that each request asks for."""
+    tick = LoadTick(at=9.5, in_flight=7, interval_s=1.0, output_tokens=556)
+    plan = LoadPlan(output_tokens=100)
+    closed = LoadChanged(at=2.0, state=LoadState.RUNNING, concurrency=8, plan=plan)
+
+    to_rate = load_offer("o", view_of(READY, closed, tick, now=10.0))
+    back = load_offer("o", open_loop(5.6, plan, tick))
+
+    assert (to_rate.command, to_rate.label) == (cmd.SetRate(rate=5.6), "5.6/s open loop")
+    assert (back.command, back.label) == (cmd.SetConcurrency(concurrency=7), "7 in flight")
+
+
+def test_o_starts_an_open_loop_from_nothing() -> None:
+    assert load_offer("o", open_loop(None)).command == cmd.SetRate(rate=1.0)
+    assert load_offer("o", open_loop(None, LoadPlan(rates=(3.0,)))).label == "3/s open loop"
+
+
 def test_the_first_step_from_nothing() -> None:
     view = view_of(READY, LoadChanged(at=2.0, state=LoadState.IDLE, plan=PLAN))
 
@@ -84,6 +145,11 @@ def test_r_starts_pauses_and_resumes(state: LoadState, command: cmd.Command) -> 
 
 def test_r_names_the_ramp() -> None:
     assert load_offer("r", loaded(0, LoadState.IDLE)).label == "ramp 1,4,8,16,32"
+
+
+def test_r_names_the_trace_that_it_replays() -> None:
+    plan = LoadPlan(rates=(3.0,), requests=9, trace="/data/busy-monday.jsonl")
+    assert load_offer("r", open_loop(None, plan)).label == "replay busy-monday.jsonl"
 
 
 def test_zero_stops_the_load() -> None:
@@ -149,7 +215,7 @@ def test_the_key_bar_fits_and_always_says_how_to_leave(width: int) -> None:
     row = key_bar(loaded(8), None, width)
 
     assert row.width == width
-    assert row.text.startswith("+ 8→16  - 8→4  ] 8→16  [ 8→4  r pause")
+    assert row.text.startswith("+ ] 8→16  - [ 8→4  r pause")
     assert "? keys  q leave" in row.text
 
 

@@ -27,6 +27,7 @@ from gpu_dash.model.commands import (
     Reply,
     ResumeLoad,
     SetConcurrency,
+    SetRate,
     StartRamp,
     StopAgent,
     StopLoad,
@@ -151,6 +152,8 @@ class Agent:
                 self._running_session().start_ramp(command.plan)
             case SetConcurrency():
                 self._running_session().set_concurrency(command.concurrency)
+            case SetRate():
+                self._running_session().set_rate(command.rate)
             case PauseLoad():
                 self._running_session().pause_load()
             case ResumeLoad():
@@ -296,6 +299,7 @@ class Agent:
             "load": {
                 "state": str(load.state) if load is not None else "idle",
                 "concurrency": load.concurrency if load is not None else 0,
+                "request_rate": load.request_rate if load is not None else None,
                 "step": load.step if load is not None else 0,
             },
             "gpus": {

@@ -24,6 +24,7 @@ from gpu_dash.agent.state_file import SessionState
 from gpu_dash.agent.store import HISTORY_SECONDS, Store
 from gpu_dash.gpu.protocol import SIMULATED_CARDS
 from gpu_dash.load.check import check_plan
+from gpu_dash.load.trace import with_trace
 from gpu_dash.model.clock import Clock, ClockAnchor
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.duration import parse_duration
@@ -81,7 +82,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         ServerError: the program could not be started.
     """
     profile, environment = command.profile, command.environment
-    plan = command.plan or profile.plan()
+    plan = with_trace(command.plan or profile.plan())
     check_plan(plan)
     if not command.force:
         await asyncio.to_thread(check_launch, profile, environment, command.folder)
@@ -125,6 +126,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         ready_timeout_s=parse_duration(profile.server.ready_timeout),
         shutdown_timeout_s=parse_duration(profile.server.shutdown_timeout),
         log=str(folder / SERVER_LOG),
+        has_headers=bool(command.headers.pairs),
     )
     hub.publish(session_began(begun))
     meta = _meta_of(begun, line.argv, tuple(profile.server.env))
@@ -147,6 +149,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     try:
         return Session(
             *(hub, clock, begun, handle, line.api_key, meta),
+            headers=command.headers,
             ramp_when_ready=command.ramp_when_ready,
         )
     except BaseException:
@@ -162,7 +165,7 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         UsageError: the URL, the plan or the session folder is wrong.
         ServerError: no model was named and the server does not name its own.
     """
-    plan = command.plan or LoadPlan()
+    plan = with_trace(command.plan or LoadPlan())
     check_plan(plan)
     base_url = normalize_base_url(command.base_url)
     model, answers = await _ask_endpoint(base_url, command)
@@ -199,6 +202,7 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
         ready_timeout_s=float("inf"),
         shutdown_timeout_s=0.0,
         log=str(folder / SERVER_LOG) if command.log_command else command.log,
+        has_headers=bool(command.headers.pairs),
         adopted=command.process,
         log_command=command.log_command,
         log_offset=log_offset,
@@ -208,14 +212,18 @@ async def watch(hub: Hub, clock: Clock, command: Watch, set_gpu_source: SetGpuSo
     handle: ServerHandle
     handle = ExternalHandle() if command.process is None else AdoptedHandle(command.process)
     if command.log_command:
-        return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
+        return Session(
+            *(hub, clock, begun, handle, command.api_key, _meta_of(begun)), headers=command.headers
+        )
     note = folder / SERVER_LOG
     note.write_text(
         f"The server at {base_url} was not started by gpu-dash. "
         f"Its log: {command.log or 'not given (--log FILE)'}\n",
         encoding="utf-8",
     )
-    return Session(hub, clock, begun, handle, command.api_key, _meta_of(begun))
+    return Session(
+        *(hub, clock, begun, handle, command.api_key, _meta_of(begun)), headers=command.headers
+    )
 
 
 async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
@@ -256,6 +264,11 @@ async def adopt(hub: Hub, clock: Clock, state: SessionState) -> Session | None:
             "a load that ran was ended",
         ),
     ]
+    if state.has_headers:
+        text = (
+            "the headers of the requests are lost with the agent before: begin again to send them"
+        )
+        taken_over.append(Notice(at=now, severity=Severity.WARNING, text=text))
     for event in taken_over:
         hub.publish(event)
     # The state file is up to a second old; the recording knows of later ones.
@@ -306,7 +319,7 @@ async def _ask_endpoint(base_url: str, command: Watch) -> tuple[str, bool]:
     Raises:
         ServerError: no model was named and the server does not name its own.
     """
-    probe = EndpointProbe(base_url, command.api_key)
+    probe = EndpointProbe(base_url, command.api_key, command.headers)
     try:
         if command.model is not None:
             return command.model, not await probe.trouble() or await probe.is_reachable()

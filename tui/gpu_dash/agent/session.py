@@ -35,7 +35,8 @@ from gpu_dash.model.events import (
     SessionBegan,
     SessionEnded,
 )
-from gpu_dash.model.load import LoadPlan, Target
+from gpu_dash.model.headers import Headers
+from gpu_dash.model.load import LoadPlan, StepResult, Target
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState, ServerStatus
 from gpu_dash.model.state_folder import state_root
@@ -72,6 +73,7 @@ class Session:
         begun: the facts that the next agent would need.
         handle: what is supervised.
         api_key: in memory only.
+        headers: of the requests; in memory only.
         meta: the head of ``session.toml``.
         ramp_when_ready: begin the ramp as soon as the server is ready.
     """
@@ -85,6 +87,7 @@ class Session:
         api_key: str | None,
         meta: SessionMeta,
         *,
+        headers: Headers | None = None,
         ramp_when_ready: bool = False,
     ) -> None:
         self._hub = hub
@@ -109,9 +112,13 @@ class Session:
             first_request=begun.next_request,
             workers=begun.plan.workers,
         )
-        self._load.set_target(
-            Target(base_url=begun.status.base_url, model=begun.status.model, api_key=api_key)
+        target = Target(
+            base_url=begun.status.base_url,
+            model=begun.status.model,
+            api_key=api_key,
+            headers=headers or Headers(),
         )
+        self._load.set_target(target)
         self._follower: LogFollower | None = None
         self._log_command = (
             LogCommand(begun.log_command, self.folder / SERVER_LOG) if begun.log_command else None
@@ -119,7 +126,7 @@ class Session:
         self._log_offset, self._log_lines = begun.log_offset, begun.log_lines
         self._supervisor = ServerSupervisor(
             handle,
-            EndpointProbe(begun.status.base_url, api_key),
+            EndpointProbe(begun.status.base_url, api_key, target.headers),
             begun.status,
             self._publish,
             self._drain_log,
@@ -223,9 +230,9 @@ class Session:
             return not_judged("no request of a finished step succeeded")
         return self._steps.verdict()
 
-    def knee_concurrency(self) -> int | None:
+    def knee(self) -> StepResult | None:
         """The step from which more load gains little."""
-        return self._steps.knee_concurrency()
+        return self._steps.knee()
 
     @property
     def log(self) -> str | None:
@@ -256,6 +263,16 @@ class Session:
         """
         self._check_ready()
         self._load.set_concurrency(concurrency)
+
+    def set_rate(self, rate: float) -> None:
+        """Change the load by hand to an open loop of so many requests per second.
+
+        Raises:
+            ServerError: the server is not ready.
+            UsageError: no such rate can be sent.
+        """
+        self._check_ready()
+        self._load.set_rate(rate)
 
     def pause_load(self) -> None:
         """Send nothing new."""
@@ -378,10 +395,11 @@ class Session:
         await self._load.close()
         await self._drain_log()
         self._publish(SessionEnded(at=self._clock.monotonic(), session=self.name))
+        knee = self._steps.knee()
         self._recorder.finish(
             verdict=self.verdict(),
             exit_code=self._supervisor.status.exit_code,
-            knee_concurrency=self._steps.knee_concurrency(),
+            knee_concurrency=None if knee is None else knee.concurrency,
         )
         await asyncio.to_thread(self._recorder.close)
         self._ended.set()

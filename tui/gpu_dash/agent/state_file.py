@@ -43,6 +43,8 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     log_command: tuple[str, ...] = ()
     log_offset: int = 0
     log_lines: int = 0
+    has_headers: bool = False
+    """Requests carried headers, which only the agent's memory knows."""
     next_step: int = 1
     next_request: int = 1
     restart: RestartRecord | None = None

@@ -85,7 +85,6 @@ class StepAccount:
         """The three conditions over the session so far."""
         return judge(self.results, self._cards.records(), visible_gpus=self._visible_gpus)
 
-    def knee_concurrency(self) -> int | None:
+    def knee(self) -> StepResult | None:
         """The step from which more load gains little; ``None`` if it never flattened."""
-        found = knee(self.results)
-        return None if found is None else found.concurrency
+        return knee(self.results)

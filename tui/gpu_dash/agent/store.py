@@ -93,6 +93,7 @@ class StepMark(msgspec.Struct, omit_defaults=True):
     concurrency: int
     opened_at: float
     closed_at: float | None = None
+    request_rate: float | None = None
 
 
 class LogMark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -154,6 +155,8 @@ class Store(msgspec.Struct, omit_defaults=True):
     load_history: list[LoadPoint] = []
     requests_ok: int = 0
     requests_failed: int = 0
+    retries: int = 0
+    """Attempts at requests beyond the first ones."""
     steps: list[StepResult] = []
     step_marks: list[StepMark] = []
     log: list[LogLine] = []
@@ -193,6 +196,7 @@ class Store(msgspec.Struct, omit_defaults=True):
         self.log_marks_total = 0
         self.requests_ok = 0
         self.requests_failed = 0
+        self.retries = 0
 
     def _session_ended(self, event: ev.SessionEnded) -> None:
         if event.session == self.session:
@@ -357,12 +361,18 @@ class Store(msgspec.Struct, omit_defaults=True):
             self.step_marks[-1].closed_at = event.at
         _append(
             self.step_marks,
-            StepMark(step=event.step, concurrency=event.concurrency, opened_at=event.at),
+            StepMark(
+                step=event.step,
+                concurrency=event.concurrency,
+                request_rate=event.request_rate,
+                opened_at=event.at,
+            ),
             MARKS,
         )
 
     def _requests(self, event: ev.RequestsEnded) -> None:
         for request in event.requests:
+            self.retries += request.retries
             if request.outcome is Outcome.OK:
                 self.requests_ok += 1
             elif request.outcome is not Outcome.CANCELLED:

@@ -3,7 +3,8 @@
 The gain from one step to the next is taken per doubling of the load, so that steps of any
 spacing can be compared: the relative gain divided by log2 of the ratio of their loads. Steps in
 which the client was the limit say nothing about the server and are left out; of two steps with
-the same load the later one stands.
+the same load the later one stands. Requests in flight and requests per second are not compared
+with each other.
 """
 
 from __future__ import annotations
@@ -21,6 +22,16 @@ FLAT_GAIN = 0.10
 def load_of(step: StepResult) -> float | None:
     """How much load a step asked for: requests in flight, or requests per second."""
     return step.request_rate if step.concurrency is None else step.concurrency
+
+
+def of_one_kind(steps: Iterable[StepResult]) -> list[StepResult]:
+    """The steps that can be compared: those with so many requests in flight, or those with so
+    many per second, whichever are more."""
+    closed: list[StepResult] = []
+    opened: list[StepResult] = []
+    for step in steps:
+        (opened if step.concurrency is None else closed).append(step)
+    return opened if len(opened) > len(closed) else closed
 
 
 def gain_per_doubling(before: StepResult, after: StepResult) -> float | None:
@@ -55,7 +66,8 @@ def thermal_knee(steps: Iterable[StepResult]) -> StepResult | None:
 
 
 def _by_load(steps: Iterable[StepResult]) -> list[StepResult]:
-    latest = {load_of(step): step for step in steps if not step.client_bound}
+    judged = of_one_kind(step for step in steps if not step.client_bound)
+    latest = {load_of(step): step for step in judged}
     return sorted(
         (step for load, step in latest.items() if load), key=lambda step: load_of(step) or 0
     )

@@ -91,6 +91,7 @@ def summarize_step(
         e2e_p50_s=percentile(e2e, 50),
         e2e_p90_s=percentile(e2e, 90),
         e2e_p99_s=percentile(e2e, 99),
+        retries=sum(r.retries for r in requests),
         client_bound=client_bound,
         peak_temperature_celsius=gpus.peak_temperature_celsius,
         min_sm_clock_mhz=gpus.min_sm_clock_mhz,

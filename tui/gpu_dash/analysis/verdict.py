@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from gpu_dash.analysis.cards import CardRecord
-from gpu_dash.analysis.knee import load_of
+from gpu_dash.analysis.knee import load_of, of_one_kind
 from gpu_dash.model.load import StepResult
 
 WORKED_PERCENT = 5.0
@@ -112,7 +112,7 @@ def _every_gpu_worked(
 
 def _throughput_held(steps: Sequence[StepResult]) -> Condition:
     name = "throughput_held"
-    judged = [step for step in steps if not step.client_bound and load_of(step)]
+    judged = of_one_kind(step for step in steps if not step.client_bound and load_of(step))
     if len(judged) < 2:
         return Condition(
             name=name, passed=None, detail="fewer than two steps in which the server was the limit"

@@ -7,15 +7,15 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import Slo
-
-_SLO_FIELDS = {"ttft": "ttft_s", "tpot": "tpot_s", "e2e": "e2e_s"}
+from gpu_dash.model.slo import parse_slo
+from gpu_dash.model.token_spread import TokenSpread, checked_tokens, parse_token_spread
 
 
 class Duration(click.ParamType[float]):
@@ -111,16 +111,28 @@ class SloLimits(click.ParamType[Slo]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Slo:
         if isinstance(value, Slo):
             return value
-        limits: dict[str, float] = {}
-        for part in value.split(","):
-            name, _, text = part.partition("=")
-            if name.strip() not in _SLO_FIELDS:
-                self.fail(f"{part!r}: write ttft=500ms, tpot=30ms or e2e=20s", param, ctx)
-            try:
-                limits[_SLO_FIELDS[name.strip()]] = parse_duration(text)
-            except UsageError as error:
-                self.fail(str(error), param, ctx)
-        return Slo(**limits)
+        try:
+            return parse_slo(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class TokenCount(click.ParamType[int | TokenSpread]):
+    """``256``, or a distribution such as ``normal:200,50``."""
+
+    name = "tokens"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | TokenSpread:
+        if not isinstance(value, str):
+            return cast("int | TokenSpread", value)
+        try:
+            if value.strip().isdecimal():
+                return checked_tokens(int(value))
+            return parse_token_spread(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
 
 
 def api_key_from(variable: str | None) -> str | None:

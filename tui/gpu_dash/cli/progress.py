@@ -38,7 +38,7 @@ class Progress:
                 changed = self._load is None or event.state is not self._load.state
                 self._load = event
                 if changed and event.state is not LoadState.IDLE:
-                    words = load_words(event.concurrency, event.request_rate)
+                    words = short_load(event.concurrency, event.request_rate)
                     self._state_changed(f"step {event.step}: {event.state}, {words}")
             case LoadTick():
                 self._rewrite(self._load_line(event))
@@ -89,11 +89,11 @@ class Progress:
             cells = max(0, min(BAR_CELLS, int(done * BAR_CELLS)))
             bar = f"[{'#' * cells}{'.' * (BAR_CELLS - cells)}] "
         return (
-            f"step {load.step} {load.state} {bar}{load_words(load.concurrency, load.request_rate)} "
+            f"step {load.step} {load.state} {bar}{short_load(load.concurrency, load.request_rate)} "
             f"in flight {tick.in_flight}  {rate:.0f} tok/s{bound}"
         )
 
 
-def load_words(concurrency: int | None, request_rate: float | None) -> str:
+def short_load(concurrency: int | None, request_rate: float | None) -> str:
     """What a step asks for: ``c=8``, or ``2.5/s`` in an open loop."""
     return f"c={concurrency}" if request_rate is None else f"{request_rate:g}/s"

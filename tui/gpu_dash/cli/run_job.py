@@ -16,7 +16,7 @@ from gpu_dash.agent.service import Service
 from gpu_dash.analysis.band import against_band
 from gpu_dash.analysis.verdict import Verdict
 from gpu_dash.cli.options import print_json
-from gpu_dash.cli.progress import Progress, load_words
+from gpu_dash.cli.progress import Progress, short_load
 from gpu_dash.model.commands import Command, Launch, StartRamp, StopLoad, Watch
 from gpu_dash.model.errors import AgentError, CommandRefused, ServerError
 from gpu_dash.model.events import (
@@ -26,7 +26,14 @@ from gpu_dash.model.events import (
     ServerChanged,
     StepEnded,
 )
-from gpu_dash.model.load import ExpectedBand, LoadMode, LoadState, Outcome, StepResult
+from gpu_dash.model.load import (
+    ExpectedBand,
+    LoadMode,
+    LoadState,
+    Outcome,
+    StepResult,
+    load_words,
+)
 from gpu_dash.model.server import ServerState
 
 EXIT_DONE, EXIT_ANSWER_IS_NO, EXIT_NOT_RECORDED, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -95,7 +102,7 @@ class RunJob:
         if status.state is ServerState.UNREACHABLE and not self._interrupted.is_set():
             self._failure = self._failure or status.detail
         server_died = self._failure
-        verdict, knee = session.verdict(), session.knee_concurrency()
+        verdict, knee = session.verdict(), session.knee()
         await session.stop()
         self._progress.end()
         self._tell_verdict(verdict, knee, str(session.folder))
@@ -184,12 +191,13 @@ class RunJob:
                 click.echo(f"         {place.words}")
         sys.stdout.flush()
 
-    def _tell_verdict(self, verdict: Verdict, knee: int | None, folder: str) -> None:
+    def _tell_verdict(self, verdict: Verdict, knee: StepResult | None, folder: str) -> None:
         if self._as_json:
             print_json(
                 {
                     "verdict": msgspec.to_builtins(verdict),
-                    "knee_concurrency": knee,
+                    "knee_concurrency": None if knee is None else knee.concurrency,
+                    "knee_request_rate": None if knee is None else knee.request_rate,
                     "session": folder,
                 }
             )
@@ -197,7 +205,10 @@ class RunJob:
         for condition in verdict.conditions:
             word = _judged(condition.passed, "yes", "NO")
             click.echo(f"{condition.name:<20} {word:<11} {condition.detail}")
-        click.echo(f"knee: {knee if knee is not None else 'none, it never flattened'}")
+        at = "none, it never flattened"
+        if knee is not None:
+            at = load_words(knee.concurrency, knee.request_rate)
+        click.echo(f"knee: {at}")
         word = _judged(verdict.passed, "passed", "FAILED")
         click.echo(f"verdict: {word}; session: {folder}")
 
@@ -218,8 +229,9 @@ def _step_line(result: StepResult) -> str:
     if result.throttle_thermal_s:
         gpu += f"  thermal {result.throttle_thermal_s:.1f} s"
     bound = "  client-bound" if result.client_bound else ""
-    load = load_words(result.concurrency, result.request_rate)
+    load = short_load(result.concurrency, result.request_rate)
     failed = f"  failed {result.requests_failed}" if result.requests_failed else ""
+    failed += f"  retries {result.retries}" if result.retries else ""
     return (
         f"step {result.step:<3} {load:<6} {result.output_tokens_per_s:8.1f} tok/s"
         f"  ttft {milliseconds(result.ttft_p50_s)}/{milliseconds(result.ttft_p99_s)} ms"

@@ -10,7 +10,7 @@ from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.model.commands import Command
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.load import LoadState
+from gpu_dash.model.load import LoadState, load_words
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.model.text import strip_controls
 from gpu_dash.ui.feed import Feed
@@ -90,7 +90,8 @@ def what_goes_on(left: Left) -> str:
     name = server.profile or server.base_url
     words = [f"{name} goes on ({server.state})"]
     if left.load is not LoadState.IDLE:
-        words.append(f"load {left.load} with {left.concurrency} concurrent")
+        asked = load_words(left.concurrency, left.request_rate)
+        words.append(f"load {left.load} with {asked}")
     words.append(f"recording in {left.session_folder}")
     stop = "gpu-dash stop" + (" (the server is not ours: it goes on)" if _is_foreign(left) else "")
     return strip_controls(f"gpu-dash: {', '.join(words)}; return: gpu-dash, stop: {stop}")

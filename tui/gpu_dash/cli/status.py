@@ -14,6 +14,7 @@ from gpu_dash.cli.options import print_json
 from gpu_dash.cli.orphans import orphan_row
 from gpu_dash.model.commands import AskStatus
 from gpu_dash.model.errors import AgentError
+from gpu_dash.model.load import load_words
 from gpu_dash.model.text import strip_controls
 from gpu_dash.server.orphans import find_orphans
 from gpu_dash.server.processes import is_alive
@@ -88,7 +89,8 @@ def _line(row: dict[str, Any]) -> str:
         words.append(f"{server['model']} at {server['base_url']}")
         if server["detail"]:
             words.append(server["detail"])
-        words.append(f"load {load['state']}, {load['concurrency']} concurrent")
+        asked = load_words(load["concurrency"], load["request_rate"])
+        words.append(f"load {load['state']}, {asked}")
     words.append(f"{gpus['count']} GPUs ({gpus['source']} {gpus['state']})")
     words.append(f"{row['viewers']} watching")
     if row["folder"]:

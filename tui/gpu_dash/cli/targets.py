@@ -8,6 +8,7 @@ from gpu_dash.cli.options import api_key_from, client_environment
 from gpu_dash.doctor.profile import release_to_check
 from gpu_dash.model.commands import Launch, Watch
 from gpu_dash.model.errors import UsageError
+from gpu_dash.model.headers import Headers, resolve_headers
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.profile import Profile, TargetProfile
 from gpu_dash.server.flags.correct import correct_profile
@@ -22,6 +23,7 @@ def begin_profile(
     gpu_source: str | None = None,
     force: bool = False,
     corrected: bool = False,
+    headers: Headers | None = None,
 ) -> Launch | Watch:
     """The command that begins a profile.
 
@@ -33,10 +35,14 @@ def begin_profile(
         gpu_source: in place of the profile's.
         force: launch although the pre-flight says no.
         corrected: with flags and variables as the vLLM that the profile names takes them.
+        headers: of the requests, in place of the profile's.
 
     Raises:
-        UsageError: a variable that the profile's target needs is not set.
+        UsageError: a variable that the profile's target or a header needs is not set.
     """
+    if headers is None:
+        written = profile.load.headers.items()
+        headers = resolve_headers(written, os.environ, has_key=profile.has_key)
     if profile.target is None:
         if corrected:
             profile = correct_profile(profile, release_to_check(profile, os.environ)).profile
@@ -49,12 +55,14 @@ def begin_profile(
             session_folder=session_folder,
             gpu_source=gpu_source,
             force=force,
+            headers=headers,
         )
     base_url, model, key = endpoint_of(profile.target)
     return Watch(
         base_url=base_url,
         model=model,
         api_key=key,
+        headers=headers,
         plan=plan or profile.plan(),
         label=label or profile.name,
         session_folder=session_folder,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import resource
 from urllib.parse import urlsplit
 
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.load import LoadPlan, Target
+from gpu_dash.model.load import MOST_REQUESTS_PER_S, LoadPlan, Target
+from gpu_dash.model.plan_conflicts import conflict_of
 
 OWN_OPEN_FILES = 64
 """What a worker has open beside its connections, with room to spare."""
@@ -23,9 +25,16 @@ def check_plan(plan: LoadPlan) -> None:
     for concurrency in plan.ramp:
         _at_least("ramp", concurrency, 1)
     for rate in plan.rates:
-        if not rate > 0:
-            raise UsageError(f"rate: {rate:g} requests per second; give more than 0")
+        check_rate(rate)
     _at_least("output tokens", plan.output_tokens, 1)
+    _at_least("turns", plan.turns, 1)
+    _at_least("retries", plan.retries, 0)
+    if not 0 <= plan.shared_prefix <= 1:
+        raise UsageError(f"shared prefix: {plan.shared_prefix:g} is no share; give 0 to 1")
+    if not 0 < plan.trace_speed < math.inf:
+        raise UsageError(f"trace speed: {plan.trace_speed:g} is no speed; 2 is twice as fast")
+    if conflict := conflict_of(plan):
+        raise UsageError(conflict)
     if plan.requests is not None:
         _at_least("requests", plan.requests, 1)
     if plan.prompt_tokens is not None:
@@ -42,6 +51,18 @@ def check_plan(plan: LoadPlan) -> None:
         check_open_files(max(plan.ramp), hard_limit)
     if plan.warmup_s < 0:
         raise UsageError(f"warm-up: {plan.warmup_s:g} s is negative; give 0s for none")
+
+
+def check_rate(rate: float) -> None:
+    """Refuse a rate of an open loop that cannot be sent.
+
+    Raises:
+        UsageError: it is not above 0, or beyond what a host can send.
+    """
+    if not 0 < rate <= MOST_REQUESTS_PER_S:
+        raise UsageError(
+            f"rate: {rate:g} requests per second; give more than 0, up to {MOST_REQUESTS_PER_S:,}"
+        )
 
 
 def check_open_files(concurrency: int, limit: int) -> None:

@@ -4,22 +4,30 @@ when it is due, whatever is in flight (an open loop)."""
 from __future__ import annotations
 
 import asyncio
-import random
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gpu_dash.load.arrivals import gaps_of
+import msgspec
+
+from gpu_dash.load.arrivals import due_times
+from gpu_dash.load.asks import Ask, Asks
+from gpu_dash.load.conversation import Conversation, Transcribing
 from gpu_dash.load.exchange import Exchange
 from gpu_dash.load.outbox import Outbox
-from gpu_dash.load.prompt import RequestBodies
 from gpu_dash.load.protocol import Cancel, Configure, SetLoad, StartedRequest, Window
 from gpu_dash.load.pulse import Pulse
+from gpu_dash.load.retries import tell_retries, wait_before_retry_s
+from gpu_dash.load.trace import TraceEntry
 from gpu_dash.load.transport import Transport
-from gpu_dash.model.load import Endpoint, Outcome, Target
+from gpu_dash.model.load import Endpoint, LoadPlan, Outcome, Target
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+_STEP_STRIDE = 1_000_003
+"""From the first prompt of a step to the first of the next: more than a step sends, and a prime,
+so that no two steps begin at the same place of a file."""
 
 TransportFactory = Callable[[Target, Endpoint], Transport]
 
@@ -31,8 +39,14 @@ class _Step:
     left_to_send: int | None
     places: int
     """Requests that may be in flight now."""
-    gaps: Iterator[float] | None = None
-    """Seconds between the requests of an open loop."""
+    indexes: Iterator[int]
+    """Which of the step's requests, counted over all workers, this worker sends."""
+    first_position: int
+    """Which prompt the step's first request has."""
+    arrivals: Iterator[float] | None = None
+    """Moments at which the requests of an open loop are due."""
+    trace: tuple[TraceEntry, ...] = ()
+    """What its requests ask, where they are those of a trace."""
     in_flight: int = 0
     is_closed: bool = False
     """It sends nothing more."""
@@ -63,11 +77,13 @@ class ClosedLoop:
         self._make_transport = make_transport
         self._configured: Configure | None = None
         self._transports: dict[tuple[Target, Endpoint], Transport] = {}
-        self._bodies: RequestBodies | None = None
+        self._asks: Asks | None = None
         self._next_request = 1
         self._windows: dict[int, Window] = {}
         self._current: _Step | None = None
         self._open: set[Exchange] = set()
+        self._cancelled = asyncio.Event()
+        """Set, and replaced, when all that is in flight is ended."""
         self._pauses = 0
         """Places that stay empty for a moment because their last request failed."""
         self._failures_in_a_row = 0
@@ -90,7 +106,7 @@ class ClosedLoop:
     def configure(self, frame: Configure) -> None:
         """Take the target and the plan of the requests from now on."""
         self._configured = frame
-        self._bodies = RequestBodies(frame.target.model, frame.plan)
+        self._asks = Asks(frame.target.model, frame.plan)
         first = max(self._next_request, frame.first_request)
         self._next_request = first + (frame.request_offset - first) % frame.request_stride
         self._transport_for(frame)  # made now, so that the first request need not wait for it
@@ -116,6 +132,8 @@ class ClosedLoop:
             self._close(before)
         for exchange in self._open:
             exchange.cancel()
+        self._cancelled.set()
+        self._cancelled = asyncio.Event()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -126,7 +144,7 @@ class ClosedLoop:
         step = self._current
         while (
             step is not None
-            and step.gaps is None
+            and step.arrivals is None
             and len(self._open) + self._pauses < step.places
             and step.left_to_send != 0
         ):
@@ -141,7 +159,8 @@ class ClosedLoop:
 
     def _begin_closed_loop(self, frame: SetLoad) -> None:
         places = frame.concurrency if frame.places is None else frame.places
-        step = _Step(frame.step, frame.concurrency, frame.requests, places)
+        configured, _ = self._prepared()
+        step = self._step_of(frame, configured.plan, places)
         self._current = step
         missing = places - len(self._open)
         if frame.spread_s > 0 and missing > 1:
@@ -162,41 +181,59 @@ class ClosedLoop:
         asyncio.get_running_loop().call_later(interval_s, widen)
 
     def _begin_open_loop(self, frame: SetLoad, rate: float) -> None:
-        configured = self._configured
-        if configured is None:
-            raise RuntimeError("SetLoad before Configure: the agent broke the protocol")
+        configured, asks = self._prepared()
         plan = configured.plan
-        seed = plan.seed or random.SystemRandom().getrandbits(64)
-        gaps = gaps_of(plan.arrival, rate, (seed, frame.step, configured.request_offset))
-        step = _Step(frame.step, frame.concurrency, frame.requests, 0, gaps)
+        step = self._step_of(frame, plan, places=0)
+        offsets: Iterator[float]
+        if frame.replays:
+            step.trace = asks.trace
+            offsets = (entry.at_s / plan.trace_speed for entry in asks.trace)
+        else:
+            offsets = due_times(plan.arrival, rate, (plan.seed, frame.step))
+        due = (frame.begins_at + offset for offset in offsets)
+        step.arrivals = itertools.islice(due, frame.share_index, None, frame.share_count)
         self._current = step
-        # workers that share a rate do not begin at the same moment
-        share = configured.request_offset / configured.request_stride
-        self._arrive_later(step, gaps, time.monotonic() + share / rate)
+        self._await_arrival(step, step.arrivals)
 
-    def _arrive_later(self, step: _Step, gaps: Iterator[float], due_at: float) -> None:
-        def arrive() -> None:
-            next_at = due_at
-            while step is self._current and next_at <= time.monotonic():
-                self._start(step, due_at=next_at)
-                next_at += next(gaps)
-                self._end_if_all_sent()
-            if step is self._current:
-                self._arrive_later(step, gaps, next_at)
+    def _await_arrival(self, step: _Step, arrivals: Iterator[float]) -> None:
+        """Send the next request when it is due, and so on; many at once where many are due."""
+        due_at = next(arrivals, None)
+        while due_at is not None and step is self._current and due_at <= time.monotonic():
+            self._start(step, due_at)
+            self._end_if_all_sent()
+            due_at = next(arrivals, None)
+        if due_at is not None and step is self._current:
+            due = itertools.chain([due_at], arrivals)
+            wait_s = due_at - time.monotonic()
+            asyncio.get_running_loop().call_later(wait_s, self._await_arrival, step, due)
 
-        wait_s = max(0.0, due_at - time.monotonic())
-        asyncio.get_running_loop().call_later(wait_s, arrive)
+    def _step_of(self, frame: SetLoad, plan: LoadPlan, places: int) -> _Step:
+        stride = _STEP_STRIDE if frame.requests is None else plan.requests or _STEP_STRIDE
+        return _Step(
+            number=frame.step,
+            concurrency=frame.concurrency,
+            left_to_send=frame.requests,
+            places=places,
+            indexes=itertools.count(frame.share_index, frame.share_count),
+            first_position=(frame.step - 1) * stride,
+        )
+
+    def _prepared(self) -> tuple[Configure, Asks]:
+        if self._configured is None or self._asks is None:
+            raise RuntimeError("SetLoad before Configure: the agent broke the protocol")
+        return self._configured, self._asks
 
     def _start(self, step: _Step, due_at: float | None = None) -> None:
-        configured, bodies = self._configured, self._bodies
-        if configured is None or bodies is None:
-            raise RuntimeError("SetLoad before Configure: the agent broke the protocol")
+        configured, asks = self._prepared()
+        index = next(step.indexes)
+        entry = step.trace[index] if step.trace else None
+        ask = asks.next(self._next_request, step.first_position + index, entry)
         exchange = Exchange(
             request=self._next_request,
             step=step.number,
             concurrency=step.concurrency,
-            plan=configured.plan,
-            secret=configured.target.api_key,
+            plan=ask.plan,
+            secrets=configured.target.secrets,
             due_at=due_at,
         )
         self._next_request += configured.request_stride
@@ -207,16 +244,25 @@ class ClosedLoop:
         self._outbox.started(
             StartedRequest(exchange.request, step.number, step.concurrency, exchange.scheduled_at)
         )
-        self._tasks.create_task(self._run(exchange, step, self._transport_for(configured), bodies))
+        transport = self._transport_for(configured)
+        self._tasks.create_task(self._run(exchange, step, transport, asks, ask))
 
     async def _run(
-        self, exchange: Exchange, step: _Step, transport: Transport, bodies: RequestBodies
+        self, exchange: Exchange, step: _Step, transport: Transport, asks: Asks, ask: Ask
     ) -> None:
-        await exchange.run(transport, bodies.make(exchange.request))
+        body = asks.body(ask)
+        if ask.conversation is None:
+            attempts = await self._send(exchange, transport, body, ask.plan.retries)
+        else:
+            transcribing = Transcribing(transport)
+            attempts = await self._send(exchange, transcribing, body, ask.plan.retries)
+            if attempts[-1].outcome is Outcome.OK:
+                asks.answered(ask.conversation, transcribing.text())
+        exchange = attempts[-1]
         if exchange.answer.prompt_tokens is not None:
-            bodies.learn(exchange.request, exchange.answer.prompt_tokens)
+            asks.counted(ask, exchange.answer.prompt_tokens)
         self._open.discard(exchange)
-        self._report(exchange)
+        self._report(attempts, ask.conversation)
         if exchange.outcome is Outcome.OK:
             self._failures_in_a_row = 0
         elif exchange.outcome is not Outcome.CANCELLED:
@@ -225,12 +271,41 @@ class ClosedLoop:
         self._forget_if_drained(step)
         self._fill()
 
-    def _report(self, exchange: Exchange) -> None:
+    async def _send(
+        self, exchange: Exchange, transport: Transport, body: bytes, retries: int
+    ) -> list[Exchange]:
+        """Send a request until it is taken, or often enough; every attempt, the last one last."""
+        attempts = [exchange]
+        await exchange.run(transport, body)
+        while (wait_s := wait_before_retry_s(attempts, retries)) is not None:
+            if await self._is_cancelled_within(wait_s):
+                break
+            self._open.discard(attempts[-1])
+            attempts.append(attempts[-1].again())
+            self._open.add(attempts[-1])
+            await attempts[-1].run(transport, body)
+        return attempts
+
+    async def _is_cancelled_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._cancelled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _report(self, attempts: list[Exchange], conversation: Conversation | None) -> None:
+        exchange = attempts[-1]
         window = self._windows.get(exchange.step)
         record = exchange.record(
             None if window is None else window.opens_at,
             None if window is None else window.closes_at,
         )
+        record = tell_retries(record, attempts[:-1])
+        if conversation is not None:
+            record = msgspec.structs.replace(
+                record, conversation=conversation.number, turn=conversation.turn
+            )
         self._outbox.ended(record, exchange.gaps() if record.counted else None)
         self._pulse.ended(exchange)
 

@@ -13,7 +13,7 @@ The rules:
   warm-up, and the next step begins when the last of them has ended.
 * A key that changes the load closes the window of the current step at that moment, whose result
   stands with the shorter duration, and begins a new step by the same rules. A load set by hand
-  goes on: when its window has closed, the next step begins at the same concurrency.
+  goes on: when its window has closed, the next step begins at the same concurrency or rate.
 * Pausing ends the step; resuming begins the next one where it was (the same place of the ramp).
 * After the last step nothing new is sent and what is in flight may end, up to the time-out; then
   it is cancelled.
@@ -30,6 +30,8 @@ from gpu_dash.load.protocol import Cancel, SetLoad, Window
 from gpu_dash.model.events import LoadChanged, StepBegan
 from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, Slo
 
+OPEN_LOOP_LEAD_S = 0.02
+"""An open loop begins so much later, so that the workers have been told by then."""
 LEAD_S = 0.05
 """A window that opens because the last request of the step before has ended opens so much later,
 so that the worker has been told by then."""
@@ -42,6 +44,11 @@ class Level(NamedTuple):
     """Requests in flight; 0 in an open loop."""
     rate: float | None = None
     """Requests per second of an open loop."""
+
+    @property
+    def sends(self) -> bool:
+        """It asks for requests."""
+        return self.concurrency > 0 or self.rate is not None
 
 
 def levels_of(plan: LoadPlan) -> tuple[Level, ...]:
@@ -130,16 +137,16 @@ class Conductor:
         self._begin_step(levels_of(plan)[0], now)
         return self._pass_time(now)
 
-    def set_concurrency(self, concurrency: int, now: float) -> list[Output]:
-        """Change the load by hand; ends a ramp. 0 stops."""
-        if concurrency <= 0:
+    def set_level(self, level: Level, now: float) -> list[Output]:
+        """Change the load by hand; ends a ramp. A level that sends nothing stops."""
+        if not level.sends:
             return self.stop(now)
         current = self._current
-        if current and self._mode is LoadMode.MANUAL and current.level == Level(concurrency):
+        if current and self._mode is LoadMode.MANUAL and current.level == level:
             return []
         self._close_current(now)
         self._mode = LoadMode.MANUAL
-        self._begin_step(Level(concurrency), now)
+        self._begin_step(level, now)
         return self._pass_time(now)
 
     def pause(self, now: float) -> list[Output]:
@@ -258,7 +265,8 @@ class Conductor:
 
     def _begin_step(self, level: Level, now: float) -> None:
         self._newest_step += 1
-        requests = self._plan.requests if self._mode is LoadMode.RAMP else None
+        is_ramp = self._mode is LoadMode.RAMP
+        requests = self._plan.requests if is_ramp else None
         step = _Step(self._newest_step, level, requests, self._plan, began_at=now)
         self._current = step
         self._cancel_at = None
@@ -271,6 +279,8 @@ class Conductor:
                 concurrency=level.concurrency,
                 rate=level.rate,
                 requests=requests,
+                begins_at=now + OPEN_LOOP_LEAD_S,
+                replays=is_ramp and self._plan.trace is not None,
                 spread_s=self._spread_s(requests),
             )
         )

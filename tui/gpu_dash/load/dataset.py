@@ -15,13 +15,13 @@ _TEXT_FIELDS = ("prompt", "text", "question", "instruction")
 _PEOPLE = ("human", "user")
 
 
-def read_dataset(path: str) -> tuple[str, ...]:
-    """The prompts of a file, in its order.
+def read_dataset(path: str) -> tuple[tuple[str, ...], ...]:
+    """The prompts of a file, in its order: of each entry what the person says, turn by turn.
 
     A file is a JSON list or has one JSON object a line. An entry is a text, an object with a
     ``prompt`` (or ``text``, ``question``, ``instruction``), or a conversation (``conversations``
     with ``from`` and ``value``, ``messages`` with ``role`` and ``content``), of which the
-    person's first turn is taken. Entries without a text are passed over.
+    person's turns are taken. Entries without a text are passed over.
 
     Raises:
         UsageError: the file cannot be read, or has no prompt in it.
@@ -55,29 +55,33 @@ def _lines(file: Iterable[str]) -> Iterator[Any]:
                 raise ValueError(f"line {number}: {error}") from error
 
 
-def _prompts(entries: Iterable[Any]) -> Iterator[str]:
+def _prompts(entries: Iterable[Any]) -> Iterator[tuple[str, ...]]:
     for entry in entries:
-        text = _text_of(entry)
-        if text:
-            yield text
+        turns = tuple(_turns_of(entry))
+        if turns:
+            yield turns
 
 
-def _text_of(entry: Any) -> str | None:
+def _turns_of(entry: Any) -> Iterator[str]:
+    """What the person says, up to the first turn that is no text."""
     if isinstance(entry, str):
-        return entry
+        entry = {_TEXT_FIELDS[0]: entry}
     if not isinstance(entry, dict):
-        return None
+        return
     for field in _TEXT_FIELDS:
         if isinstance(entry.get(field), str):
-            return str(entry[field])
+            if entry[field]:
+                yield entry[field]
+            return
     turns = entry.get("conversations") or entry.get("messages")
     for turn in turns if isinstance(turns, list) else ():
         if isinstance(turn, dict) and (turn.get("from") or turn.get("role")) in _PEOPLE:
             text = turn.get("value") or turn.get("content")
-            return text if isinstance(text, str) else None
-    return None
+            if not isinstance(text, str) or not text:
+                return
+            yield text
 
 
-def _first(prompts: Iterator[str], count: int) -> Iterator[str]:
+def _first(prompts: Iterator[tuple[str, ...]], count: int) -> Iterator[tuple[str, ...]]:
     for _, prompt in zip(range(count), prompts, strict=False):
         yield prompt

@@ -55,6 +55,7 @@ class DirectTransport:
         ]
         if target.api_key:
             lines.append(f"Authorization: Bearer {target.api_key}")
+        lines += [f"{name}: {value}" for name, value in target.headers.pairs]
         self._head = "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
         self._idle: list[_Connection] = []
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import random
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gpu_dash.load.check import check_open_files, check_plan, check_target
+import msgspec
+
+from gpu_dash.load.check import check_open_files, check_plan, check_rate, check_target
 from gpu_dash.load.client_limit import ClientWatch, send_lag_p99_s
-from gpu_dash.load.conductor import Conductor, Output, StepFinished, levels_of
+from gpu_dash.load.conductor import Conductor, Level, Output, StepFinished, levels_of
 from gpu_dash.load.ledger import FinishedStep as FinishedStep
 from gpu_dash.load.ledger import Ledger
 from gpu_dash.load.pool import WorkerPool
@@ -76,6 +79,8 @@ class LoadDriver:
         self._ledger = Ledger(first_request)
         self._target: Target | None = None
         self._workers = workers
+        self._seed = random.SystemRandom().getrandbits(32) + 1
+        """Of plans without one: the same for all workers, another in each session."""
         self._child: WorkerPool | None = None
         self._watch = ClientWatch()
         self._configured: tuple[Target, LoadPlan] | None = None
@@ -170,7 +175,18 @@ class LoadDriver:
         """
         if concurrency > 0:
             self._configure(self._conductor.plan, concurrency)
-        self._apply(self._conductor.set_concurrency(concurrency, self._clock.monotonic()))
+        self._apply(self._conductor.set_level(Level(concurrency), self._clock.monotonic()))
+
+    def set_rate(self, rate: float) -> None:
+        """Change the load by hand to an open loop of so many requests per second, from any state;
+        ends a ramp.
+
+        Raises:
+            UsageError: there is no target, or no such rate can be sent.
+        """
+        check_rate(rate)
+        self._configure(self._conductor.plan)
+        self._apply(self._conductor.set_level(Level(0, rate), self._clock.monotonic()))
 
     def pause(self) -> None:
         """Send nothing new; the step ends, what is in flight goes on to its end."""
@@ -228,7 +244,8 @@ class LoadDriver:
         if self._configured != (self._target, plan):
             self._configured = (self._target, plan)
             first = self._ledger.next_request
-            child.send(Configure(target=self._target, plan=plan, first_request=first))
+            seeded = msgspec.structs.replace(plan, seed=plan.seed or self._seed)
+            child.send(Configure(target=self._target, plan=seeded, first_request=first))
 
     def _on_frame(self, frame: FromWorker) -> None:
         now = self._clock.monotonic()

@@ -32,7 +32,9 @@ class Exchange:
         plan: how many tokens it asks for, and how long it waits.
         due_at: when an open loop wanted it sent: its latency counts from there. ``None`` in a
             closed loop, where it is due now and its latency counts from when it is sent.
-        secret: the API key, which must not show up in what is said about a failure.
+        secrets: the API key and the like, which must not show up in what is said about a failure.
+        earlier: the attempt before this one at the same request: its latency counts from the
+            first, and so does its time-out.
     """
 
     def __init__(
@@ -42,8 +44,9 @@ class Exchange:
         step: int,
         concurrency: int,
         plan: LoadPlan,
-        secret: str | None,
+        secrets: tuple[str, ...] = (),
         due_at: float | None = None,
+        earlier: Exchange | None = None,
     ) -> None:
         self.request = request
         self.step = step
@@ -51,13 +54,18 @@ class Exchange:
         self.answer = Answer()
         self.scheduled_at = time.monotonic() if due_at is None else due_at
         self._is_of_open_loop = due_at is not None
-        self.sent_at = self.scheduled_at
+        self._first_sent_at: float | None = None
+        if earlier is not None:
+            self.scheduled_at = earlier.scheduled_at
+            self._is_of_open_loop = earlier._is_of_open_loop
+            self._first_sent_at = earlier.sent_at
+        self.sent_at: float = self.scheduled_at if earlier is None else earlier.sent_at
         self.arrivals = self.answer.arrivals
         """Stamps of the chunks that carry tokens."""
         self.outcome = Outcome.CANCELLED
         self.detail = "cancelled before it was sent"
         self._plan = plan
-        self._secret = secret
+        self._secrets = secrets
         self._status = 0
         self._is_delimited = True
         self._error_body = bytearray()
@@ -73,7 +81,7 @@ class Exchange:
             self._task = asyncio.current_task()
             await self._post(transport, body)
             self._task = None
-        self.detail = make_detail(self.detail, self._secret)
+        self.detail = make_detail(self.detail, *self._secrets)
 
     @property
     def counts_from(self) -> float:
@@ -85,6 +93,22 @@ class Exchange:
     def send_lag_s(self) -> float:
         """How much later than due it was sent."""
         return self.sent_at - self.scheduled_at
+
+    def again(self) -> Exchange:
+        """The next attempt at the same request."""
+        return Exchange(
+            request=self.request,
+            step=self.step,
+            concurrency=self.concurrency,
+            plan=self._plan,
+            secrets=self._secrets,
+            earlier=self,
+        )
+
+    @property
+    def is_given_up(self) -> bool:
+        """It was ended from this side."""
+        return self._given_up is not None
 
     def cancel(self) -> None:
         """End it now; what came so far is kept."""
@@ -133,7 +157,8 @@ class Exchange:
 
     def on_sent(self, at: float) -> None:
         """See :class:`~gpu_dash.load.transport.ResponseSink`."""
-        self.sent_at = at
+        if self._first_sent_at is None:
+            self.sent_at = at
 
     def on_head(self, status: int, *, is_delimited: bool) -> None:
         """See :class:`~gpu_dash.load.transport.ResponseSink`."""

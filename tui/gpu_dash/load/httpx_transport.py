@@ -47,6 +47,7 @@ class HttpxTransport:
         self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if target.api_key:
             self._headers["authorization"] = f"Bearer {target.api_key}"
+        self._headers |= dict(target.headers.pairs)
         self._proxy = proxy_for(str(self._url))
         # loading the certificates takes longer than all the rest
         needs_tls = self._url.scheme == "https" or self._proxy is not None

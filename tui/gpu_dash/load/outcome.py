@@ -6,6 +6,7 @@ carries a token, reports no error, and is as long as was asked or ended by the m
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -115,19 +116,17 @@ def describe_answer(answer: Answer, outcome: Outcome, asked_tokens: int) -> str:
             return "" if answer.is_streamed else "answered whole, not as a stream: TTFT is E2E"
 
 
-def make_detail(text: str, secret: str | None) -> str:
+def make_detail(text: str, *secrets: str) -> str:
     """Text from a server or an exception, fit for a table and a file: one short line without
     control sequences and without the API key."""
     text = one_line(text)
-    for spelling in _spellings(secret):
+    for spelling in itertools.chain.from_iterable(map(_spellings, secrets)):
         text = text.replace(spelling, "[key]")
     if len(text) > MAX_DETAIL_CHARACTERS:
         return text[: MAX_DETAIL_CHARACTERS - 1] + "…"
     return text
 
 
-def _spellings(secret: str | None) -> set[str]:
+def _spellings(secret: str) -> set[str]:
     """The secret as it stands in plain text, in JSON and in a Python message."""
-    if not secret:
-        return set()
     return {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]}

@@ -48,11 +48,19 @@ class SetLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
     places: int | None = None
     """Requests in flight in this worker; all of them if left out."""
     rate: float | None = None
-    """Requests per second of this worker instead: an open loop."""
+    """Requests per second of all workers instead: an open loop."""
+    begins_at: float = 0.0
+    """Open loop: the moment from which its arrivals are counted, the same for all workers."""
+    replays: bool = False
+    """The arrivals are those of the plan's trace."""
     spread_s: float = 0.0
     """Fill the places evenly over this time, so that the streams do not march in step."""
     requests: int | None = None
     """Send exactly so many and no more."""
+    share_index: int = 0
+    """Of the step's requests this worker sends each ``share_count``-th, from this one on: what
+    the workers send together does not depend on how many they are."""
+    share_count: int = 1
 
     @property
     def sends(self) -> bool:

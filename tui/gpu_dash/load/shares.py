@@ -11,7 +11,8 @@ from gpu_dash.model.histogram import Histogram
 
 
 def share_of(load: SetLoad, index: int, workers: int) -> SetLoad:
-    """One worker's share: places and requests differ by one at most, rates not at all.
+    """One worker's share: places and requests differ by one at most, and of one schedule of
+    arrivals each worker takes every so-manieth.
 
     Args:
         load: what all of them are asked for.
@@ -20,15 +21,21 @@ def share_of(load: SetLoad, index: int, workers: int) -> SetLoad:
     """
     if load.rate is not None:
         requests = _part(load.requests, index, workers)
-        rate = None if requests == 0 else load.rate / workers
-        return msgspec.structs.replace(load, rate=rate, requests=requests)
+        if requests == 0:
+            return SetLoad(step=load.step, concurrency=0)
+        return msgspec.structs.replace(
+            load, requests=requests, share_index=index, share_count=workers
+        )
     if load.concurrency == 0:
         return load
     places = _part(load.concurrency, index, workers) or 0
-    requests = _part(load.requests, index, min(workers, load.concurrency)) if places else 0
+    senders = min(workers, load.concurrency)
+    requests = _part(load.requests, index, senders) if places else 0
     if places == 0 or requests == 0:
         return SetLoad(step=load.step, concurrency=0)
-    return msgspec.structs.replace(load, places=places, requests=requests)
+    return msgspec.structs.replace(
+        load, places=places, requests=requests, share_index=index, share_count=senders
+    )
 
 
 def add_ticks(ticks: Sequence[Tick]) -> Tick:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from gpu_dash.model.events import Event
+from gpu_dash.model.headers import Headers
 from gpu_dash.model.load import LoadPlan
 from gpu_dash.model.profile import Profile
 from gpu_dash.model.server import ProcessIdentity
@@ -38,6 +39,8 @@ class Launch(_Asks, frozen=True, kw_only=True):
     """Begin the ramp as soon as the server is ready."""
     force: bool = False
     """Launch although the pre-flight says no."""
+    headers: Headers = Headers()
+    """Further headers of the requests; in memory only."""
 
 
 class Watch(_Asks, frozen=True, kw_only=True):
@@ -47,6 +50,8 @@ class Watch(_Asks, frozen=True, kw_only=True):
     model: str | None = None
     """Asked from ``/v1/models`` if left out."""
     api_key: str | None = None
+    headers: Headers = Headers()
+    """Further headers of the requests; in memory only."""
     log: str | None = None
     """Absolute path of the log to follow."""
     log_command: tuple[str, ...] = ()
@@ -74,6 +79,13 @@ class SetConcurrency(_Asks, frozen=True, kw_only=True):
     """Change the load by hand; begins a new step and ends the ramp. 0 is :class:`StopLoad`."""
 
     concurrency: int
+
+
+class SetRate(_Asks, frozen=True, kw_only=True):
+    """Change the load by hand to an open loop of so many requests per second; begins a new step
+    and ends the ramp."""
+
+    rate: float
 
 
 class PauseLoad(_Asks, frozen=True, kw_only=True):
@@ -108,6 +120,7 @@ Command = (
     | StopServer
     | StartRamp
     | SetConcurrency
+    | SetRate
     | PauseLoad
     | ResumeLoad
     | StopLoad

@@ -11,6 +11,14 @@ from typing import Any
 
 import msgspec
 
+from gpu_dash.model.headers import Headers
+from gpu_dash.model.token_spread import TokenSpread
+
+MOST_REQUESTS_PER_S = 10_000
+"""More than the load processes of one host can send."""
+MOST_LOAD_PROCS = 64
+"""More than any host has use for."""
+
 
 class Endpoint(StrEnum):
     """The two OpenAI endpoints that the load can drive."""
@@ -53,6 +61,11 @@ class Arrival(StrEnum):
     """In bursts: the gaps vary half as much again as with Poisson."""
 
 
+def load_words(concurrency: int | None, request_rate: float | None) -> str:
+    """What a step asks for, in words: ``8 concurrent``, or ``2.5 req/s`` in an open loop."""
+    return f"{concurrency} concurrent" if request_rate is None else f"{request_rate:g} req/s"
+
+
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Where the load goes."""
 
@@ -61,6 +74,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     api_key: str | None = None
     """Kept in memory only: never written, logged, shown or put in an argument list."""
+    headers: Headers = Headers()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not show up anywhere."""
+        key = (self.api_key,) if self.api_key else ()
+        return (*key, *(value for _, value in self.headers.secret))
 
 
 class Slo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -106,7 +126,16 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Absolute path of a file with prompts, used instead of the two above."""
     shared_prefix: float = 0.0
     """Share of a synthetic prompt, from its head, that all requests have in common: 0 to 1."""
+    turns: int = 1
+    """Turns of a conversation: each next prompt holds the answers before it. Chat only."""
+    trace: str | None = None
+    """Absolute path of a trace to replay: one step, each request when the trace says so.
+    ``rates`` and ``requests`` are what it comes to."""
+    trace_speed: float = 1.0
+    """How much faster than recorded the trace is replayed."""
     output_tokens: int = 256
+    output_spread: TokenSpread | None = None
+    """How the tokens that requests ask for are spread; ``output_tokens`` is their mean."""
     ignore_eos: bool = True
     """Ask vLLM to go on to ``output_tokens``, so that all requests weigh the same."""
     seed: int = 0
@@ -116,6 +145,9 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stall_s: float = 30.0
     """A stream that has begun and brings no data for this long has stalled; comments and blank
     lines, with which gateways keep a connection open, are no data."""
+    retries: int = 0
+    """How many times a request that was refused before its first token (no connection, 429, 503)
+    is sent again. Its latency counts from the first time."""
     slo: Slo | None = None
     extra_body: dict[str, Any] = {}
     expected: ExpectedBand | None = None
@@ -148,6 +180,12 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     sequences."""
     usage_missing: bool = False
     """The server sent no ``usage``, so tokens are chunks."""
+    conversation: int | None = None
+    """Number of the first request of its conversation, where there are several turns."""
+    turn: int | None = None
+    """Which turn of it, from 1."""
+    retries: int = 0
+    """How many times it was sent again; ``detail`` says what the first times met."""
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -195,6 +233,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False)
     joules_per_output_token: float | None = None
     net_joules_per_output_token: float | None = None
     """Without what the cards draw when nothing is asked of them."""
+    retries: int = 0
+    """How many times requests were sent again, on top of the outcomes that are counted."""
 
 
 class LoadState(StrEnum):

@@ -5,13 +5,16 @@ A docstring under each field is the documentation of that field: ``gpu-dash prof
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gpu_dash.model.duration import parse_duration
-from gpu_dash.model.load import Endpoint, ExpectedBand, LoadPlan
+from gpu_dash.model.load import Arrival, Endpoint, ExpectedBand, LoadPlan
 from gpu_dash.model.server import HandleKind
+from gpu_dash.model.slo import parse_slo
+from gpu_dash.model.token_spread import parse_token_spread
 
 FlagValue = bool | int | float | str | list[str | int | float]
 
@@ -86,6 +89,16 @@ class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     ramp: tuple[int, ...] = (1, 4, 8, 16, 32)
     """Concurrent requests, step by step."""
+    rates: tuple[float, ...] = ()
+    """Requests per second, step by step: an open loop, instead of ``ramp``."""
+    arrival: Arrival = Arrival.POISSON
+    """How an open loop spreads its requests: ``constant``, ``poisson`` or ``gamma`` (in bursts)."""
+    trace: str | None = None
+    """A trace to replay instead, JSON Lines or CSV: each request when the trace says so."""
+    trace_speed: float = 1.0
+    """How much faster than recorded."""
+    load_procs: int = 1
+    """Processes that share the load."""
     step: str = "60s"
     """Length of a step's window, warm-up not included."""
     warmup: str = "5s"
@@ -96,14 +109,33 @@ class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Text of each request; a synthetic one of ``prompt_tokens`` if it is left out."""
     prompt_tokens: int = 512
     """Length of the synthetic prompt."""
-    output_tokens: int = 256
-    """Tokens that each request asks for."""
+    dataset: str | None = None
+    """File with prompts, ShareGPT's JSON or JSON Lines, instead of ``prompt``."""
+    shared_prefix: float = 0.0
+    """Share of a synthetic prompt, from its head, that all requests have in common: 0 to 1."""
+    turns: int = 1
+    """Turns of a conversation: each next prompt holds the answers before it. ``chat`` only."""
+    output_tokens: int | str = 256
+    """Tokens that each request asks for; ``"uniform:64,256"``, ``"normal:200,50"`` or
+    ``"lognormal:200,100"`` (mean and standard deviation) spreads them."""
     ignore_eos: bool = True
     """Go on to ``output_tokens`` whatever the model says (vLLM's ``ignore_eos``)."""
     requests: int | None = None
     """Instead of ``step``: a step is this many requests."""
+    seed: int = 0
+    """The same number makes the same prompts and arrivals; 0 makes others each time."""
     timeout: str = "120s"
     """A request that takes longer is ended and counted as ``timeout``."""
+    retries: int = 0
+    """How many times a request that was refused before its first token (no connection, 429, 503)
+    is sent again. It is counted, and latency goes on from the first time."""
+    slo: str | None = None
+    """What a request must keep to count as goodput: ``"ttft=500ms,tpot=30ms"``."""
+    headers: dict[str, str] = {}
+    """Further headers of each request. A value that is ``"$NAME"`` is taken from that environment
+    variable, and is never written or shown."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of each request."""
 
 
 class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,24 +170,52 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     name: str = ""
     """The file's name without ``.toml``; not written in the file."""
 
+    @property
+    def has_key(self) -> bool:
+        """Its requests carry a key."""
+        of = self.server if self.target is None else self.target
+        return of.api_key_env is not None
+
     def plan(self) -> LoadPlan:
         """The profile's ramp as a load plan.
 
         Raises:
-            UsageError: one of the durations is none.
+            UsageError: a duration, a limit or a distribution is none.
         """
         load = self.load
+        tokens, spread = load.output_tokens, None
+        if isinstance(tokens, str):
+            spread = parse_token_spread(tokens)
+            tokens = max(1, round(spread.mean))
+        of_target = {} if self.target is None else self.target.extra_body
         return LoadPlan(
             ramp=load.ramp,
+            rates=load.rates,
+            arrival=load.arrival,
+            trace=_absolute(load.trace),
+            trace_speed=load.trace_speed,
+            workers=load.load_procs,
             step_s=parse_duration(load.step),
             warmup_s=parse_duration(load.warmup),
             endpoint=load.endpoint,
             prompt=load.prompt,
             prompt_tokens=load.prompt_tokens,
-            output_tokens=load.output_tokens,
+            dataset=_absolute(load.dataset),
+            shared_prefix=load.shared_prefix,
+            turns=load.turns,
+            output_tokens=tokens,
+            output_spread=spread,
             ignore_eos=load.ignore_eos,
             requests=load.requests,
-            extra_body={} if self.target is None else self.target.extra_body,
+            seed=load.seed,
+            retries=load.retries,
+            slo=None if load.slo is None else parse_slo(load.slo),
+            extra_body={**of_target, **load.extra_body},
             timeout_s=parse_duration(load.timeout),
             expected=self.expected,
         )
+
+
+def _absolute(path: str | None) -> str | None:
+    """A path of a profile: the agent has another working directory than the person."""
+    return None if path is None else str(Path(path).expanduser().absolute())

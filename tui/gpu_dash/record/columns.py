@@ -66,6 +66,9 @@ REQUESTS = (
     "detail",
     "usage_missing",
     "reported_s",
+    "conversation",
+    "turn",
+    "retries",
 )
 """``time_s`` is the moment it was sent, ``reported_s`` the moment its end was reported."""
 
@@ -103,6 +106,7 @@ STEPS = (
     "energy_joules",
     "joules_per_output_token",
     "net_joules_per_output_token",
+    "retries",
     "time_utc",
 )
 """``time_s`` is the moment the window opened."""

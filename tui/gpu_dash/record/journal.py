@@ -16,6 +16,7 @@ import msgspec
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
 from gpu_dash.model.gpu import GpuSourceState, ThrottleKind
+from gpu_dash.model.load import load_words
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from gpu_dash.model.text import one_line
@@ -170,11 +171,12 @@ def _entry(event: ev.Event) -> _Entry | None:
             severity = _SERVER_SEVERITY.get(status.state, Severity.INFO)
             message = ": ".join(word for word in words if word)
             return _Entry("server_state", severity, "server", status.model, message)
-        case ev.LoadChanged(state=state, concurrency=concurrency, step=step, detail=detail):
-            message = f"{state}, {concurrency} concurrent" + (f": {detail}" if detail else "")
+        case ev.LoadChanged(state=state, step=step, detail=detail):
+            asked = load_words(event.concurrency, event.request_rate)
+            message = f"{state}, {asked}" + (f": {detail}" if detail else "")
             return _Entry("load_state", source="load", subject=f"step:{step}", message=message)
-        case ev.StepBegan(step=step, concurrency=concurrency):
-            message = f"window open, {concurrency} concurrent"
+        case ev.StepBegan(step=step):
+            message = f"window open, {load_words(event.concurrency, event.request_rate)}"
             return _Entry("step_begin", source="load", subject=f"step:{step}", message=message)
         case ev.StepEnded(result=result):
             message = f"{result.output_tokens_per_s:.1f} output tokens/s"

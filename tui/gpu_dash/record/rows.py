@@ -109,6 +109,9 @@ def request_row(anchor: ClockAnchor, reported_at: float, request: RequestRecord)
         text_cell(request.detail),
         flag_cell(request.usage_missing),
         f"{anchor.time_s(reported_at):.6f}",
+        number_cell(request.conversation),
+        number_cell(request.turn),
+        str(request.retries),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gpu_dash.model.errors import ServerError, UsageError
+from gpu_dash.model.headers import Headers
 
 if TYPE_CHECKING:
     import httpx
@@ -48,20 +49,24 @@ class EndpointProbe:
     Args:
         base_url: without ``/v1``.
         api_key: sent as a bearer token where it is given.
+        headers: further headers, which a gateway in front of it may want.
     """
 
-    def __init__(self, base_url: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, base_url: str, api_key: str | None = None, headers: Headers | None = None
+    ) -> None:
         self._base_url = base_url
-        self._api_key = api_key
+        self._headers = dict(headers.pairs) if headers is not None else {}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
         self._client: httpx.AsyncClient | None = None
 
     def _http(self) -> httpx.AsyncClient:
         import httpx
 
         if self._client is None:
-            headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
             self._client = httpx.AsyncClient(
-                headers=headers,
+                headers=self._headers,
                 timeout=PROBE_TIMEOUT_S,
                 trust_env=not is_loopback(self._base_url),
             )

@@ -24,11 +24,10 @@ from gpu_dash.model.profile import NO_SERVER, Profile, ServerProfile
 from gpu_dash.model.server import HandleKind
 from gpu_dash.server.endpoint import normalize_base_url
 from gpu_dash.server.flags.history import parse_release
+from gpu_dash.server.profile_load import MOST, check_load
 
 GPU_SOURCES = ("auto", "nvml", "amd", "sim", "none")
 MAX_SIMULATED_CARDS = 16
-MOST = 10**9
-"""Far above anything that a server takes."""
 _FLAG_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 _ENV_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_AT = re.compile(r"^(?P<what>.*) - at `\$(?P<path>[^`]*)`$", re.DOTALL)
@@ -184,14 +183,10 @@ def check_profile(profile: Profile, where: str) -> None:
             raise UsageError(f"{where}: `{field}`: {error}") from error
         if not is_enough:
             fail(field, value, f"is too short; write {least} or more")
-    if not load.ramp or any(not 1 <= step <= MOST for step in load.ramp):
-        fail("load.ramp", list(load.ramp), "is not a ramp; write numbers from 1 up")
-    for field, number in (
-        ("load.prompt_tokens", load.prompt_tokens),
-        ("load.output_tokens", load.output_tokens),
-    ):
-        if not 1 <= number <= MOST:
-            fail(field, number, "is not a number of tokens")
+    try:
+        check_load(profile)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
     if profile.expected is not None:
         _check_band(profile.expected, fail)
     if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:

@@ -25,7 +25,6 @@ from gpu_dash.ui.launch_desk import LaunchDesk
 from gpu_dash.ui.load_keys import (
     Offer,
     begin_offer,
-    concurrency_now,
     control_offer,
     launch_offer,
     load_offer,
@@ -164,7 +163,8 @@ class DashboardApp(App[None]):
             agent_lost=self._feed.link.state is LinkState.LOST,
             server=store.server,
             load=store.load.state if store.load is not None else LoadState.IDLE,
-            concurrency=concurrency_now(self.view()),
+            concurrency=store.load.concurrency if store.load is not None else 0,
+            request_rate=store.load.request_rate if store.load is not None else None,
             session=store.session,
             session_folder=store.session_folder,
         )

@@ -23,6 +23,7 @@ KEYS: list[BindingType] = [
     Binding("right_square_bracket", "load(']')", show=False),
     Binding("left_square_bracket", "load('[')", show=False),
     Binding("r", "load('r')", show=False),
+    Binding("o", "load('o')", show=False),
     *(Binding(str(digit), f"load('{digit}')", show=False) for digit in range(10)),
     Binding("s", "stop_server", show=False),
     Binding("l", "launch", show=False),

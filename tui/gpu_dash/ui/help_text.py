@@ -13,6 +13,7 @@ _COMMANDS: tuple[Section, ...] = (
             ("+ -", "the ramp's next step up, down; past it double, halve"),
             ("] [", "double, halve"),
             ("1 … 9", "1, 2, 4, 8, 16, 32, 64, 128, 256 requests at a time"),
+            ("o", "open loop: the keys set requests per second; and back"),
             ("r", "start the ramp, pause it, resume it"),
             ("0", "stop the load"),
         ),

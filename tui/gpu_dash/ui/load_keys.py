@@ -9,6 +9,7 @@ from gpu_dash.model.commands import (
     PauseLoad,
     ResumeLoad,
     SetConcurrency,
+    SetRate,
     StartRamp,
     StopLoad,
     StopServer,
@@ -16,13 +17,12 @@ from gpu_dash.model.commands import (
 )
 from gpu_dash.model.load import LoadPlan, LoadState
 from gpu_dash.model.server import HandleKind, ServerState
+from gpu_dash.ui.level_keys import AskedLoad, level_after, other_kind
+from gpu_dash.ui.render.load_lines import trace_words
 from gpu_dash.ui.view import View
 
-PRESETS: dict[str, int] = {str(digit): 2 ** (digit - 1) for digit in range(1, 10)}
-"""Digits: 1 is 1 request at a time, then 2, 4, 8 … up to 9 for 256."""
 OVER = (ServerState.NONE, ServerState.STOPPED, ServerState.FAILED)
 """States in which a server can be launched."""
-_LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)
@@ -36,45 +36,52 @@ class Offer:
 
 
 def load_offer(key: str, view: View) -> Offer:
-    """What one of ``+ - ] [ 1…9 0 r`` does now."""
+    """What one of ``+ - ] [ 1…9 0 r o`` does now."""
     refusal = _why_no_load(view, stops=key == "0")
     if refusal:
         return Offer("", why_not=refusal)
     if key == "r":
         return _ramp(view)
-    now = concurrency_now(view)
+    now = load_now(view)
     if key == "0":
-        if now == 0:
+        if now.is_none:
             return Offer("", why_not="no load runs")
         return Offer("stop load", StopLoad())
-    wanted = _wanted(key, now, _ladder(view))
+    if key == "o":
+        return _other_kind(view, now)
+    wanted = level_after(key, now, _plan(view))
     if wanted == now:
-        return Offer("", why_not=f"{now} concurrent already" if now else "no load runs: + starts")
-    return Offer(f"{now}→{wanted}", SetConcurrency(concurrency=wanted))
+        already = "no load runs: + starts" if now.is_none else f"{now.label} already"
+        return Offer("", why_not=already)
+    before = f"{now.rate:g}" if now.rate is not None and wanted.rate is not None else now.label
+    return Offer(f"{before}→{wanted.label}", _command(wanted))
 
 
-def concurrency_now(view: View) -> int:
-    """What is asked for now; 0 while no load runs."""
+def load_now(view: View) -> AskedLoad:
+    """What is asked for now; nothing while no load runs."""
     load = view.store.load
     if load is None or load.state in (LoadState.IDLE, LoadState.DRAINING):
-        return 0
-    return load.concurrency
+        return AskedLoad()
+    return AskedLoad(load.concurrency, load.request_rate)
 
 
-def _wanted(key: str, now: int, ladder: tuple[int, ...]) -> int:
-    if key in PRESETS:
-        return PRESETS[key]
-    if key == "+":
-        return next((step for step in ladder if step > now), max(1, now * 2))
-    if key == "-":
-        lower = [step for step in ladder if step < now]
-        return lower[-1] if lower else max(min(now, 1), now // 2)
-    return now * 2 if key == "]" else max(min(now, 1), now // 2)
+def _other_kind(view: View, now: AskedLoad) -> Offer:
+    plan, tick = _plan(view), view.store.tick
+    tokens_per_s = view.output_tokens_per_s
+    wanted = other_kind(
+        now,
+        plan,
+        rate_now=tokens_per_s / plan.output_tokens if plan is not None and tokens_per_s else None,
+        in_flight=tick.in_flight if tick is not None else 0,
+    )
+    kind = f"{wanted.label} open loop" if wanted.rate is not None else f"{wanted.label} in flight"
+    return Offer(kind, _command(wanted))
 
 
-def _ladder(view: View) -> tuple[int, ...]:
-    plan = _plan(view)
-    return tuple(sorted(set(plan.ramp))) if plan is not None else _LADDER
+def _command(wanted: AskedLoad) -> Command:
+    if wanted.rate is not None:
+        return SetRate(rate=wanted.rate)
+    return SetConcurrency(concurrency=wanted.concurrency)
 
 
 def _plan(view: View) -> LoadPlan | None:
@@ -91,7 +98,10 @@ def _ramp(view: View) -> Offer:
     plan = _plan(view)
     if plan is None:
         return Offer("", why_not="no ramp is known: start gpu-dash with a profile")
-    return Offer("ramp " + ",".join(str(step) for step in plan.ramp), StartRamp())
+    if plan.trace is not None:
+        return Offer(trace_words(plan.trace), StartRamp())
+    steps = [f"{rate:g}" for rate in plan.rates] or [str(step) for step in plan.ramp]
+    return Offer(f"ramp {','.join(steps)}{'/s' if plan.rates else ''}", StartRamp())
 
 
 def stop_server_offer(view: View) -> Offer:

@@ -43,6 +43,7 @@ class Left:
     server: ServerStatus | None = None
     load: LoadState = LoadState.IDLE
     concurrency: int = 0
+    request_rate: float | None = None
     session: str = ""
     session_folder: str = ""
 

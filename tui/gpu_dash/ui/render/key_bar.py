@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gpu_dash.model.commands import Command
+from gpu_dash.ui.level_keys import PRESETS
 from gpu_dash.ui.load_keys import (
-    PRESETS,
     control_offer,
     launch_offer,
+    load_now,
     load_offer,
     stop_server_offer,
 )
@@ -37,13 +38,15 @@ def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool
         play = "pause" if view.play.playing else "play"
         return [("space", play), ("←→", "10 s"), ("⇧←→", "60 s"), ("<>", "speed"),
                 ("t", "window"), ("z", "zoom"), ("/", "search"), ("f", "filter")]  # fmt: skip
-    hints: list[Hint] = []
-    for key in "+-][r0":
+    keys_by_label: dict[str, list[str]] = {}
+    for key in "+-][r0o":
         offer = load_offer(key, view)
         if offer.command is not None:
-            hints.append((key, offer.label))
+            keys_by_label.setdefault(offer.label, []).append(key)
+    hints: list[Hint] = [(" ".join(keys), label) for label, keys in keys_by_label.items()]
     if wide and any(load_offer(key, view).command is not None for key in PRESETS):
-        hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}"))
+        unit = "/s" if load_now(view).rate is not None else ""
+        hints.append(("1…9", f"{min(PRESETS.values())}…{max(PRESETS.values())}{unit}"))
     for key, offer in (
         ("c", control_offer(view)),
         ("l", launch_offer(view, launch)),

@@ -44,10 +44,11 @@ class Lane:
         return self
 
     def add_steps(self, axis: TimeAxis, store: Store) -> Lane:
-        """Where each step's window opened, with its concurrency; an error is not covered, and a
-        number is not cut by one."""
+        """Where each step's window opened, with its concurrency or rate; an error is not covered,
+        and a number is not cut by one."""
         for mark in store.step_marks:
-            cell, label = axis.cell(mark.opened_at), f"{STEP_LINE}{mark.concurrency}"
+            rate, cell = mark.request_rate, axis.cell(mark.opened_at)
+            label = STEP_LINE + (f"{mark.concurrency}" if rate is None else f"{rate:g}/s")
             if not self._has_error(cell, len(label)):
                 self.put(cell, label, Role.STRONG)
             elif not self._has_error(cell, 1):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from gpu_dash.analysis.band import against_band, band_words
 from gpu_dash.model.events import LoadChanged
-from gpu_dash.model.load import LoadMode, LoadState, StepResult
+from gpu_dash.model.load import LoadMode, LoadPlan, LoadState, StepResult, load_words
+from gpu_dash.model.text import one_line
 from gpu_dash.ui.render.bars import bar
 from gpu_dash.ui.render.format import ago, count, latency
 from gpu_dash.ui.render.row import Role, Row, Run
@@ -36,8 +39,10 @@ def _asked(view: View) -> list[Run]:
     if load is None:
         return [_WORDS[LoadState.IDLE]]
     runs: list[Run] = [_WORDS[load.state]]
-    if load.concurrency:
-        runs += [_GAP, (f"{load.concurrency} concurrent", Role.STRONG)]
+    if load.concurrency or load.request_rate is not None:
+        runs += [_GAP, (load_words(load.concurrency, load.request_rate), Role.STRONG)]
+    if load.request_rate is not None and load.plan is not None and load.plan.trace is None:
+        runs += [(f" {load.plan.arrival}", Role.DIM)]
     return runs
 
 
@@ -52,7 +57,7 @@ def _where(view: View) -> list[Run]:
     if load.state is LoadState.DRAINING:
         runs += [_GAP, ("the last requests end", Role.DIM)]
     elif load.mode is LoadMode.RAMP and load.plan is not None:
-        runs += [_GAP, (f"ramp step {ramp_place(load)} of {len(load.plan.ramp)}", Role.PLAIN)]
+        runs += [_GAP, (_part_of(load.plan, load), Role.PLAIN)]
     elif load.mode is LoadMode.MANUAL:
         runs += [_GAP, ("by hand", Role.PLAIN)]
     if load.state is LoadState.WARMUP:
@@ -71,19 +76,38 @@ def _came_to(steps: list[StepResult], load: LoadChanged) -> list[Run]:
     best = max(steps, key=lambda step: step.output_tokens_per_s, default=None)
     if best is None:
         return []
-    ramp = load.plan.ramp if load.plan is not None else ()
-    is_ramp = bool(ramp) and tuple(step.concurrency for step in steps[-len(ramp) :]) == ramp
+    is_ramp = load.plan is not None and _is_whole_ramp(steps, load.plan)
     what = "the ramp has ended" if is_ramp else f"steps ended: {len(steps)}"
-    at = "" if best.concurrency is None else f" at {best.concurrency} concurrent"
+    at = f" at {load_words(best.concurrency, best.request_rate)}"
     rate = f"{count(best.output_tokens_per_s)} tok/s"
     return [_GAP, (what, Role.PLAIN), (", best ", Role.DIM), (rate, Role.STRONG), (at, Role.PLAIN)]
 
 
-def ramp_place(load: LoadChanged) -> int | str:
-    """Which of the ramp's steps this is, counted from 1."""
-    if load.plan is not None and load.concurrency in load.plan.ramp:
-        return load.plan.ramp.index(load.concurrency) + 1
-    return "–"
+def _part_of(plan: LoadPlan, load: LoadChanged) -> str:
+    if plan.trace is not None:
+        speed = "" if plan.trace_speed == 1 else f" ×{plan.trace_speed:g}"
+        return f"{trace_words(plan.trace)}{speed}"
+    place, length = ramp_place(plan, load.concurrency, load.request_rate)
+    return f"ramp step {place} of {length}"
+
+
+def trace_words(path: str) -> str:
+    """What is replayed, short enough for a line."""
+    return f"replay {one_line(PurePath(path).name)[:24]}"
+
+
+def _is_whole_ramp(steps: list[StepResult], plan: LoadPlan) -> bool:
+    """The newest steps are those of the plan's ramp."""
+    if plan.rates:
+        return tuple(step.request_rate for step in steps[-len(plan.rates) :]) == plan.rates
+    return tuple(step.concurrency for step in steps[-len(plan.ramp) :]) == plan.ramp
+
+
+def ramp_place(plan: LoadPlan, concurrency: int, rate: float | None) -> tuple[int | str, int]:
+    """Which of the ramp's steps this is, counted from 1, and how many there are."""
+    if rate is not None:
+        return (plan.rates.index(rate) + 1 if rate in plan.rates else "–"), len(plan.rates)
+    return (plan.ramp.index(concurrency) + 1 if concurrency in plan.ramp else "–"), len(plan.ramp)
 
 
 def _warmup(view: View, load: LoadChanged) -> list[Run]:
@@ -112,6 +136,8 @@ def _brings(view: View, *, short: bool) -> list[Run]:
     failed = store.requests_failed
     runs += [_GAP, (f"ok {count(store.requests_ok)}", Role.PLAIN), (" ", Role.PLAIN),
              (f"failed {count(failed)}", Role.ALARM if failed else Role.DIM)]  # fmt: skip
+    if store.retries:
+        runs += [_GAP, (f"retries {count(store.retries)}", Role.WARN)]
     tick = store.tick
     if tick is not None and not short and not view.is_stale(tick.at):
         runs += [_GAP, (f"in flight {tick.in_flight}", Role.PLAIN)]
@@ -163,5 +189,6 @@ def _first_token(view: View, *, short: bool) -> list[Run]:
         return [(f"TTFT p50 {latency(live)}", Role.PLAIN), (" (live)", Role.DIM)]
     last = steps[-1]
     text = f"TTFT p50 {latency(last.ttft_p50_s)} p99 {latency(last.ttft_p99_s)}"
-    of = f" (×{last.concurrency})" if short else f" (step at {last.concurrency})"
+    asked = last.concurrency if last.request_rate is None else f"{last.request_rate:g}/s"
+    of = f" (×{asked})" if short else f" (step at {asked})"
     return [(text, Role.PLAIN), (of, Role.DIM)]

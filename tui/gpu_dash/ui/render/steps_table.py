@@ -8,7 +8,7 @@ from gpu_dash.ui.render.format import count, latency, whole
 from gpu_dash.ui.render.row import Role, Row
 from gpu_dash.ui.view import View
 
-_TITLES = ("conc", "tok/s", "TTFT p50", "p99", "ok", "fail", "peak°", "thr s")
+_TITLES = ("load", "tok/s", "TTFT p50", "p99", "ok", "fail", "peak°", "thr s")
 _WIDTHS = (7, 7, 9, 8, 6, 5, 6, 6)
 
 
@@ -33,7 +33,7 @@ def steps_rows(view: View, width: int, height: int) -> list[Row]:
 def _step(step: StepResult, *, is_best: bool) -> Row:
     throttled = step.throttle_thermal_s or 0.0
     texts = (
-        count(step.concurrency),
+        count(step.concurrency) if step.request_rate is None else f"{step.request_rate:g}/s",
         count(step.output_tokens_per_s),
         latency(step.ttft_p50_s),
         latency(step.ttft_p99_s),
