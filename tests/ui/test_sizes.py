@@ -41,7 +41,7 @@ async def test_what_is_always_there(size: tuple[int, int], cards: int) -> None:
     assert f"{cards - 1}▲" in text
     assert "THERMAL" in text
     assert "throttle_begin" in rows[-2] + rows[-3]
-    assert rows[-1].startswith("+ 16→32")
+    assert rows[-1].startswith("+ ] 16→32")
     assert "q leave" in rows[-1]
 
 

@@ -76,7 +76,7 @@ def plan_profile(
     least = min(known, key=lambda card: card.memory_total_bytes or 0)
     card = CardType(least.name, least.memory_total_bytes or 0)
     request = request_of(profile, len(mine), card, release, checkpoint)
-    load = profile.load
+    load = profile.plan()
     return PlannedProfile(
         shape=shape,
         request=request,
