@@ -81,7 +81,7 @@ def plan_profile(
         shape=shape,
         request=request,
         plan=plan_memory(shape, request),
-        ramp_tokens=max(load.ramp) * (load.prompt_tokens + load.output_tokens),
+        ramp_tokens=max(load.ramp) * ((load.prompt_tokens or 0) + load.output_tokens),
     )
 
 
