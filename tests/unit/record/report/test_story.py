@@ -59,7 +59,6 @@ def test_the_whole_session_is_told(tmp_path: Path) -> None:
         "gpu_read_failed",
     ]
     assert story.findings[0].first_check
-    assert story.ready_s == 4.5
 
 
 def test_what_had_not_ended_ends_with_the_recording(tmp_path: Path) -> None:
@@ -110,6 +109,12 @@ def test_the_later_finding_of_a_line_replaces_the_earlier(tmp_path: Path) -> Non
         ],
     )
     assert [found.message for found in story.findings] == ["other", "late", "twice", "twice"]
+
+
+def test_a_message_without_end_is_cut(tmp_path: Path) -> None:
+    notice = ev.Notice(at=on(1.0), severity=Severity.ERROR, text="x" * 100_000)
+    (found,) = story_of(tmp_path, [notice]).findings
+    assert found.message == "x" * 500 + " …"
 
 
 def test_a_server_that_fails_is_one_finding_however_often_it_is_said(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
   bounded length (pure);
 * :mod:`~gpu_dash.record.report.story`, :mod:`~gpu_dash.record.report.curves`: what is read;
 * :mod:`~gpu_dash.record.report.time_chart`, :mod:`~gpu_dash.record.report.session_charts`,
-  :mod:`~gpu_dash.record.report.load_chart`: the pictures;
+  :mod:`~gpu_dash.record.report.card_panels`, :mod:`~gpu_dash.record.report.load_chart`: the
+  pictures;
 * :mod:`~gpu_dash.record.report.head`, :mod:`~gpu_dash.record.report.tables`,
   :mod:`~gpu_dash.record.report.style`, :mod:`~gpu_dash.record.report.page`: the page;
 * :mod:`~gpu_dash.record.report.write`: its file.

@@ -13,6 +13,9 @@ from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from gpu_dash.record.reader import SessionReader
 
+MESSAGE_CHARACTERS = 500
+"""A line of a log may be a megabyte; ``events.csv`` has all of it."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -57,7 +60,6 @@ class Found:
     subject: str = ""
     message: str = ""
     first_check: str = ""
-    source: str = ""
     line: int | None = None
     """Of ``server.log``."""
 
@@ -74,8 +76,6 @@ class Story:
     windows: list[Window] = field(default_factory=list)
     throttles: list[Throttle] = field(default_factory=list)
     findings: list[Found] = field(default_factory=list)
-    ready_s: float | None = None
-    """When the server was ready first."""
 
     @property
     def alarms(self) -> list[Throttle]:
@@ -148,7 +148,8 @@ class _Fold:
         for began in self._throttling.values():
             story.throttles.append(replace(_begun(began, self._end_s), is_over=False))
         story.throttles.sort(key=lambda throttle: (throttle.began_s, throttle.gpu))
-        story.findings = sorted(self._findings.values(), key=lambda found: found.at_s)
+        findings = sorted(self._findings.values(), key=lambda found: found.at_s)
+        story.findings = [replace(found, message=_cut(found.message)) for found in findings]
         return story
 
     def _windows(self, results: dict[int, StepResult]) -> list[Window]:
@@ -202,7 +203,6 @@ class _Fold:
             subject=event.subject,
             message=event.message,
             first_check=event.first_check,
-            source=event.source,
             line=event.line,
         )
         if event.line is None:
@@ -216,8 +216,6 @@ class _Fold:
 
     def _server(self, event: ev.ServerChanged) -> None:
         status = event.status
-        if status.state is ServerState.READY and self._story.ready_s is None:
-            self._story.ready_s = event.at
         has_failed = status.state in (ServerState.FAILED, ServerState.UNREACHABLE)
         if has_failed and not self._server_failed:
             self._note(
@@ -227,11 +225,15 @@ class _Fold:
                     if status.state is ServerState.FAILED
                     else Severity.ERROR,
                     kind="server_state",
-                    source="server",
                     message=": ".join(word for word in (status.state.value, status.detail) if word),
                 )
             )
         self._server_failed = has_failed
+
+
+def _cut(message: str) -> str:
+    is_long = len(message) > MESSAGE_CHARACTERS
+    return f"{message[:MESSAGE_CHARACTERS]} …" if is_long else message
 
 
 def _begun(event: ev.ThrottleBegan, end_s: float) -> Throttle:
