@@ -70,3 +70,10 @@ def test_a_command_without_a_key_stays_as_it_is(words: list[str]) -> None:
 )
 def test_a_text_keeps_its_words(text: str, hidden: str) -> None:
     assert hide_secrets(text) == hidden
+
+
+@pytest.mark.parametrize("piece", ["x", "-", "--a", "A_", "api_key ", "://", "A_KEY"])
+def test_a_line_without_end_is_searched_once(piece: str) -> None:
+    """A search that began anew at each character would take hours for this megabyte."""
+    line = piece * (1_000_000 // len(piece))
+    assert hide_secrets(line) == line

@@ -8,20 +8,22 @@ from collections.abc import Iterator, Sequence
 
 HIDDEN = "***"
 
-_NAME = r"[\w-]*(?:api[-_]?key|(?:hf|hub|auth|access)[-_]?token|secret|password)"
+_WORD = r"(?:api[-_]?key|(?:hf|hub|auth|access)[-_]?token|secret|password)"
+"""How the name of a key ends. What stands before it in the name is left out where a text is
+searched: it would be tried from each character on, and a line without end takes hours."""
 _VALUE = r"[^\s'\",)\]}]+"
 _IN_TEXT = (
     # api_key='…', "hf_token": "…", --api-key=…
-    re.compile(rf"({_NAME}['\"]?\s*[=:]\s*['\"(\[]*){_VALUE}", re.IGNORECASE),
+    re.compile(rf"({_WORD}['\"]?\s*[=:]\s*['\"(\[]*){_VALUE}", re.IGNORECASE),
     # --api-key … within one word, as in sh -c '…'
-    re.compile(rf"(--{_NAME}\s+['\"]?){_VALUE}", re.IGNORECASE),
+    re.compile(rf"((?<![\w-])--[\w-]*{_WORD}\s+['\"]?){_VALUE}", re.IGNORECASE),
     # HF_TOKEN=…
     re.compile(r"(\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)\S+"),
     re.compile(r"(\bBearer\s+)[\w.~+/-]+=*", re.IGNORECASE),
     # https://user:password@host
     re.compile(r"(://)[^/\s@]+(?=@)"),
 )
-_SECRET_FLAG = re.compile(rf"--?{_NAME}", re.IGNORECASE)
+_SECRET_FLAG = re.compile(rf"--?[\w-]*{_WORD}", re.IGNORECASE)
 _ENVIRONMENT_FLAGS = ("-e", "--env")
 _ENVIRONMENT_VALUE = re.compile(r"((?:-e|--env=)?[A-Za-z_]\w*=).*", re.DOTALL)
 
