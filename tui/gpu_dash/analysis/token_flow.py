@@ -8,7 +8,7 @@ spread evenly between the two.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpu_dash.model.load import RequestRecord
 
@@ -57,9 +57,13 @@ class TokenFlow:
     def tokens(self, start: float, end: float) -> float:
         """Tokens that came in a stretch of time; of a second that is only partly in it, its
         share."""
+        seconds: Iterable[int] = self._tokens
+        if end - start < len(self._tokens):
+            seconds = range(int(start // 1), int(-(-end // 1)))
         return sum(
             self._tokens.get(second, 0.0) * (min(second + 1, end) - max(second, start))
-            for second in range(int(start // 1), int(-(-end // 1)))
+            for second in seconds
+            if second + 1 > start and second < end
         )
 
     def per_second(self) -> Iterator[tuple[float, float]]:

@@ -10,6 +10,12 @@ from gpu_dash.record.reader import SessionReader
 
 HEAD = ("STEP", "LOAD", "GPU", "THERMAL", "POWER CAP", "CLOCK DEFICIT", "MIN CLOCK", "PEAK")
 
+_READ = (
+    "time_s", "gpu", "sm_clock_mhz", "sm_clock_max_mhz", "utilization_percent",
+    "temperature_celsius", "temperature_max_celsius", "throttle_thermal_s", "throttle_power_s",
+    "sm_clock_min_mhz",
+)  # fmt: skip
+
 
 def card_steps_of(reader: SessionReader) -> list[CardStep]:
     """Every card of a session in every step."""
@@ -41,7 +47,7 @@ def card_step_cells(card: CardStep) -> tuple[str, ...]:
 
 
 def _readings(reader: SessionReader) -> Iterator[CardReading]:
-    for row in reader.records("gpu.csv"):
+    for row in reader.records("gpu.csv", _READ):
         if row.get("time_s") is None or row.get("gpu") is None:
             continue
         yield CardReading(

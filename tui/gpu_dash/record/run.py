@@ -47,7 +47,7 @@ def server_cards(meta: SessionMeta) -> tuple[GpuInfo, ...]:
 def _power_limits(reader: SessionReader, at_s: float) -> dict[int, float]:
     """The limit in force on each card when the load began, without reading on from there."""
     limits: dict[int, float] = {}
-    for record in reader.records("gpu.csv"):
+    for record in reader.records("gpu.csv", ("time_s", "gpu", "power_limit_watts")):
         gpu, limit = record.get("gpu"), record.get("power_limit_watts")
         if gpu is not None and limit is not None:
             limits[gpu] = limit

@@ -332,3 +332,25 @@ def test_steps_too_short_to_be_told_apart_are_one_band(tmp_path: Path) -> None:
     page = recorded_page(tmp_path, events)
     bands = [value for name, value in page.attributes if name == "class" and value]
     assert len([style for style in bands if style.startswith("step ") or style == "step"]) < 480
+
+
+def test_absurd_times_do_not_hold_it(tmp_path: Path) -> None:
+    """A file of another hand may say anything."""
+    shutil.copytree(REFERENCE, tmp_path, dirs_exist_ok=True)
+    for name, column in (
+        ("requests.csv", "time_s"),
+        ("requests.csv", "e2e_s"),
+        ("requests.csv", "ttft_s"),
+        ("steps.csv", "duration_s"),
+        ("gpu.csv", "time_s"),
+        ("events.csv", "time_s"),
+    ):
+        header, *rows = (tmp_path / name).read_text().splitlines()
+        place = header.split(",").index(column)
+        for value in ("1e300", "-1e300", "nan", ""):
+            cells = rows[-1].split(",")
+            cells[place] = value
+            rows.insert(0, ",".join(cells))
+        rows.append(rows[3])
+        (tmp_path / name).write_text("\n".join([header, *rows]) + "\n")
+    assert "Over time" in page_of(tmp_path).text

@@ -11,12 +11,15 @@ from gpu_dash.analysis.token_flow import TokenFlow, first_and_last_token
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.model.load import Outcome
 from gpu_dash.model.offered import highest, lowest
-from gpu_dash.record.cells import text_of, value_of
+from gpu_dash.record.read_table import Record
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.report.series import Series, TimeSpan
 from gpu_dash.record.report.story import Window
 
 _READ = (
+    "time_s",
+    "gpu",
+    "name",
     "temperature_celsius",
     "temperature_max_celsius",
     "power_watts",
@@ -30,8 +33,10 @@ _READ = (
     "throttle_power_s",
     "energy_joules",
 )
-"""The columns that :meth:`CardCurves.add` looks at, of the 35 of a row: a day of sixteen cards is
-1.4 million rows."""
+LONGEST_REQUEST_S = 86400.0
+LONGEST_SESSION_S = 366 * 86400.0
+"""A request that took longer, or was sent outside of the session or after this, is none that we
+sent: the file was damaged or made by hand."""
 
 
 class _Counter:
@@ -74,7 +79,7 @@ class CardCurves:
         """A card without a reading yet."""
         return cls(info, Series(span), Series(span), Series(span), Series(span))
 
-    def add(self, at_s: float, record: dict[str, float | None], *, is_loaded: bool) -> None:
+    def add(self, at_s: float, record: Record, *, is_loaded: bool) -> None:
         """Take a row of ``gpu.csv`` that lies in the shown time.
 
         Args:
@@ -120,19 +125,16 @@ def read_cards(
     """
     curves = {info.gpu: CardCurves.of(info, span) for info in cards}
     openings = [window.opens_s for window in windows]
-    for row in reader.rows("gpu.csv"):
-        at_s, gpu = value_of(row.get("time_s", "")), value_of(row.get("gpu", ""))
+    for record in reader.records("gpu.csv", _READ):
+        at_s, gpu = record["time_s"], record["gpu"]
         if at_s is None or gpu is None or not span.start_s <= at_s <= span.end_s:
             continue
-        card = curves.get(int(gpu))
-        if card is None:
-            if cards:
-                continue
-            info = GpuInfo(gpu=int(gpu), name=text_of(row.get("name", "")))
-            card = curves[info.gpu] = CardCurves.of(info, span)
-        latest = bisect_right(openings, at_s) - 1
-        is_loaded = latest >= 0 and at_s <= windows[latest].closes_s
-        card.add(at_s, {name: value_of(row.get(name, "")) for name in _READ}, is_loaded=is_loaded)
+        if not cards and gpu not in curves:
+            curves[gpu] = CardCurves.of(GpuInfo(gpu=gpu, name=record["name"] or ""), span)
+        if gpu in curves:
+            latest = bisect_right(openings, at_s) - 1
+            is_loaded = latest >= 0 and at_s <= windows[latest].closes_s
+            curves[gpu].add(at_s, record, is_loaded=is_loaded)
     return [curves[gpu] for gpu in sorted(curves)]
 
 
@@ -162,15 +164,22 @@ class LoadCurves:
 def read_load(reader: SessionReader, span: TimeSpan) -> LoadCurves:
     """The curves of the load.
 
+    Args:
+        reader: of the session.
+        span: what is shown.
+
     Raises:
         RecordError: the file cannot be read.
     """
     curves = LoadCurves.over(span)
+    end_s = min(max(reader.duration_s, span.end_s), LONGEST_SESSION_S)
     ttfts: dict[int, list[float]] = {}
     for reported_at, request in reader.requests():
+        first, last = first_and_last_token(request, reported_at)
+        if not 0 <= request.sent <= end_s or not 0 <= last - request.sent <= LONGEST_REQUEST_S:
+            continue
         curves.flow.add(request, reported_at)
         curves.usage_missing = curves.usage_missing or request.usage_missing
-        first, last = first_and_last_token(request, reported_at)
         if request.ttft_s is not None and (column := span.column(first)) is not None:
             ttfts.setdefault(column, []).append(request.ttft_s)
             curves.ttft.add(first, request.ttft_s)
