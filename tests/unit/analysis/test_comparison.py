@@ -189,6 +189,11 @@ PLAN = LoadPlan(prompt_tokens=512)
             {"plan": LoadPlan()},
             "not measured alike: loop open, poisson / closed",
         ),
+        (
+            {"tokens_are_chunks": True},
+            {"tokens_are_chunks": False},
+            "not measured alike: tokens counted from chunks / usage",
+        ),
         ({"plan": None}, {"plan": PLAN}, "what was asked: not known / recorded"),
         ({"model": "a/7b"}, {"model": "a/32b"}, "not the same server: model a/7b / a/32b"),
         (

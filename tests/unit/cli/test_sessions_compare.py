@@ -124,3 +124,12 @@ def test_only_the_cards_of_the_server_count(tmp_path: Path) -> None:
     assert "visible_gpus = [\n    0,\n    1,\n]" in text
     meta.write_text(text.replace("visible_gpus = [\n    0,\n    1,\n]", "visible_gpus = [1]"))
     assert read_run(tmp_path).gpus == ("Acme T100",)
+
+
+def test_a_server_without_usage_has_its_chunks_counted(tmp_path: Path) -> None:
+    assert read_run(REFERENCE).tokens_are_chunks is False
+    shutil.copy(REFERENCE / "session.toml", tmp_path)
+    assert read_run(tmp_path).tokens_are_chunks is None
+    rows = (REFERENCE / "requests.csv").read_text().replace(",ok,,false,", ",ok,,true,")
+    (tmp_path / "requests.csv").write_text(rows)
+    assert read_run(tmp_path).tokens_are_chunks is True

@@ -106,9 +106,14 @@ def _fields(plan: LoadPlan) -> str:
     return msgspec.json.encode(plan.extra_body, order="sorted").decode()
 
 
+def _tokens_from(run: Run) -> str:
+    return {True: "chunks", False: "usage", None: ""}[run.tokens_are_chunks]
+
+
 _OF_RUNS: tuple[tuple[Part, str, Callable[[Run], str]], ...] = (
     (Part.SERVER, "model", lambda run: run.model),
     (Part.SERVER, "vLLM", lambda run: run.vllm_version),
+    (Part.MEASUREMENT, "tokens counted from", _tokens_from),
     (Part.MEASUREMENT, "gpu-dash", lambda run: run.gpu_dash_version),
 )
 _OF_PLANS: tuple[tuple[Part, str, Callable[[LoadPlan], str]], ...] = (

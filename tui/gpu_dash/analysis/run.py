@@ -28,6 +28,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     """The server's argument list."""
     plan: LoadPlan | None = None
+    tokens_are_chunks: bool | None = None
+    """The server sent no ``usage``, so that its output tokens are the chunks that came."""
     steps: tuple[StepResult, ...] = ()
     """In the order in which they ran."""
 

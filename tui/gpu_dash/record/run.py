@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from gpu_dash.analysis.run import Run
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
+
+LOOKED_AT_REQUESTS = 1000
+"""A server that sends ``usage`` sends it with each answer."""
 
 
 def read_run(folder: Path) -> Run:
@@ -34,6 +38,7 @@ def read_run(folder: Path) -> Run:
         passed=None if meta.verdict is None else meta.verdict.passed,
         arguments=meta.argv,
         plan=meta.plan,
+        tokens_are_chunks=_tokens_are_chunks(reader),
         steps=steps,
     )
 
@@ -54,3 +59,11 @@ def _power_limits(reader: SessionReader, at_s: float) -> dict[int, float]:
         if (record.get("time_s") or 0.0) > at_s:
             break
     return limits
+
+
+def _tokens_are_chunks(reader: SessionReader) -> bool | None:
+    """Whether the first requests with an answer lacked ``usage``; ``None`` if there were none."""
+    columns = ("output_tokens", "usage_missing")
+    rows = itertools.islice(reader.records("requests.csv", columns), LOOKED_AT_REQUESTS)
+    missing = [bool(row["usage_missing"]) for row in rows if row["output_tokens"]]
+    return any(missing) if missing else None

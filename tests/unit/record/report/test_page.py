@@ -76,6 +76,7 @@ def test_the_reference_has_all_parts() -> None:
         "qwen3-32b-tp2",
         "best: 3908 tok/s at 128",
         "knee 128",
+        "waiting",
         "slowdown 89 °C",
         "limit 700 W",
         "maximum 1980 MHz",

@@ -195,3 +195,32 @@ def read_load(reader: SessionReader, span: TimeSpan) -> LoadCurves:
         mean = low if low == high else curves.flow.tokens(start, end) / span.column_s
         curves.throughput.add(middle, mean)
     return curves
+
+
+@dataclass
+class ServerCurves:
+    """What the server said of itself in ``/metrics``."""
+
+    running: Series
+    waiting: Series
+
+    @property
+    def was_read(self) -> bool:
+        """It offers them."""
+        return self.running.highest is not None or self.waiting.highest is not None
+
+
+def read_server(reader: SessionReader, span: TimeSpan) -> ServerCurves:
+    """The curves of the server.
+
+    Raises:
+        RecordError: the file cannot be read.
+    """
+    curves = ServerCurves(Series(span), Series(span))
+    columns = ("time_s", "running_requests", "waiting_requests")
+    for record in reader.records("server.csv", columns):
+        at_s = record["time_s"]
+        if at_s is not None:
+            curves.running.add(at_s, record["running_requests"])
+            curves.waiting.add(at_s, record["waiting_requests"])
+    return curves

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from gpu_dash.analysis.throttle_cost import ThrottleCost, throttle_cost
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
-from gpu_dash.record.report.curves import CardCurves, LoadCurves, read_cards, read_load
+from gpu_dash.record.report.curves import (
+    CardCurves,
+    LoadCurves,
+    ServerCurves,
+    read_cards,
+    read_load,
+    read_server,
+)
 from gpu_dash.record.report.head import verdict_words, what_ran, where_it_is
 from gpu_dash.record.report.load_chart import load_charts
 from gpu_dash.record.report.markup import Markup, element
@@ -45,6 +52,7 @@ def report_page(reader: SessionReader) -> str:
     span = TimeSpan(*shown_span(story, duration_s))
     cards = read_cards(reader, server_cards(reader.meta), span, story.windows)
     load = read_load(reader, span)
+    server = read_server(reader, span)
     title = reader.meta.label or reader.meta.session
     page = element(
         "html",
@@ -56,7 +64,7 @@ def report_page(reader: SessionReader) -> str:
             element("title", f"gpu-dash: {title}"),
             element("style", style_sheet()),
         ),
-        element("body", *_body(reader, story, span, cards, load)),
+        element("body", *_body(reader, story, span, cards, load, server)),
         lang="en",
     )
     return f"<!DOCTYPE html>\n{page}\n"
@@ -68,9 +76,11 @@ def _body(
     span: TimeSpan,
     cards: Sequence[CardCurves],
     load: LoadCurves,
+    server: ServerCurves,
 ) -> list[Markup]:
     meta = reader.meta
     numbers = _numbers(story)
+    read = [card for card in cards if _was_read(card)]
     costs = _costs(story, load)
     results = [window.result for window in story.windows if window.result is not None]
     over_load = load_charts(results)
@@ -82,7 +92,7 @@ def _body(
         _section("Verdict", verdict_words(meta.verdict)),
         _section(
             "Over time",
-            session_charts(span, story, load, [card for card in cards if _was_read(card)], numbers),
+            session_charts(span, story, load, server, read, numbers),
             _note(_what_is_shown(span, story, load, is_over=bool(meta.ended_utc))),
         ),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpu_dash.model.gpu import ThrottleKind
 from gpu_dash.record.report.axis import from_zero
 from gpu_dash.record.report.card_panels import card_panels
-from gpu_dash.record.report.curves import CardCurves, LoadCurves
+from gpu_dash.record.report.curves import CardCurves, LoadCurves, ServerCurves
 from gpu_dash.record.report.markup import Markup
 from gpu_dash.record.report.series import TimeSpan
 from gpu_dash.record.report.story import Story, Throttle, Window
@@ -23,6 +23,7 @@ def session_charts(
     span: TimeSpan,
     story: Story,
     load: LoadCurves,
+    server: ServerCurves,
     cards: Sequence[CardCurves],
     numbers: dict[int, int],
 ) -> Markup:
@@ -32,10 +33,13 @@ def session_charts(
         span: what it shows of the session.
         story: what happened.
         load: what the requests met.
+        server: what it said of itself.
         cards: the server's.
         numbers: of the errors that are marked, by their place in the story's findings.
     """
     panels = [_throughput(load), _ttft(load)]
+    if server.was_read:
+        panels.append(_queue(server))
     if cards:
         panels += card_panels(cards)
     return time_chart(
@@ -84,6 +88,16 @@ def _ttft(load: LoadCurves) -> Panel:
             Line(load.ttft, "a1", "fastest to slowest", is_area=True),
             Line(load.ttft_median, "c1", "median"),
         ],
+    )
+
+
+def _queue(server: ServerCurves) -> Panel:
+    low, high = from_zero([server.running.highest, server.waiting.highest])
+    return Panel(
+        title="Requests in the server",
+        low=low,
+        high=high,
+        lines=[Line(server.running, "c3", "running"), Line(server.waiting, "c5", "waiting")],
     )
 
 

@@ -18,7 +18,7 @@ from gpu_dash.record.words import clock, short
 
 WIDTH = 1120.0
 _LEFT, _RIGHT = 74.0, 1104.0
-_PANEL, _GAP = 104.0, 32.0
+_PANEL, _GAP = 92.0, 30.0
 _LANE = 11.0
 _LABEL_PIXELS = 22.0
 _LINE_PIXELS = 15.0
