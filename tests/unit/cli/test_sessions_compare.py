@@ -133,3 +133,6 @@ def test_a_server_without_usage_has_its_chunks_counted(tmp_path: Path) -> None:
     rows = (REFERENCE / "requests.csv").read_text().replace(",ok,,false,", ",ok,,true,")
     (tmp_path / "requests.csv").write_text(rows)
     assert read_run(tmp_path).tokens_are_chunks is True
+    broken_off = rows.replace(",ok,,true,", ",disconnected,,true,")
+    (tmp_path / "requests.csv").write_text(broken_off)
+    assert read_run(tmp_path).tokens_are_chunks is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpu_dash.analysis.run import Run
 from gpu_dash.model.gpu import GpuInfo
+from gpu_dash.model.load import Outcome
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
 
@@ -62,8 +63,9 @@ def _power_limits(reader: SessionReader, at_s: float) -> dict[int, float]:
 
 
 def _tokens_are_chunks(reader: SessionReader) -> bool | None:
-    """Whether the first requests with an answer lacked ``usage``; ``None`` if there were none."""
-    columns = ("output_tokens", "usage_missing")
+    """Whether answers came without ``usage``; ``None`` if none came. One that was broken off has
+    none from any server."""
+    columns = ("outcome", "usage_missing")
     rows = itertools.islice(reader.records("requests.csv", columns), LOOKED_AT_REQUESTS)
-    missing = [bool(row["usage_missing"]) for row in rows if row["output_tokens"]]
+    missing = [bool(row["usage_missing"]) for row in rows if row["outcome"] == Outcome.OK]
     return any(missing) if missing else None

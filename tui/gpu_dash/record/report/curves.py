@@ -153,7 +153,7 @@ class LoadCurves:
     failed: dict[int, int]
     """Failed requests by column."""
     usage_missing: bool = False
-    """The server sent no ``usage`` for some: its tokens are chunks."""
+    """The server sent no ``usage`` for some answers: their tokens are chunks."""
 
     @classmethod
     def over(cls, span: TimeSpan) -> LoadCurves:
@@ -179,7 +179,8 @@ def read_load(reader: SessionReader, span: TimeSpan) -> LoadCurves:
         if not 0 <= request.sent <= end_s or not 0 <= last - request.sent <= LONGEST_REQUEST_S:
             continue
         curves.flow.add(request, reported_at)
-        curves.usage_missing = curves.usage_missing or request.usage_missing
+        if request.outcome is Outcome.OK and request.usage_missing:
+            curves.usage_missing = True
         if request.ttft_s is not None and (column := span.column(first)) is not None:
             ttfts.setdefault(column, []).append(request.ttft_s)
             curves.ttft.add(first, request.ttft_s)

@@ -170,7 +170,7 @@ def _what_is_shown(span: TimeSpan, story: Story, load: LoadCurves, *, is_over: b
     if not is_over:
         words += " Requests that were still open are not in the curves of the load yet."
     if load.usage_missing:
-        words += " The server sent no usage for some requests: their tokens are chunks."
+        words += " The server sent no usage for some answers: their tokens are chunks."
     return words
 
 
