@@ -24,9 +24,12 @@ class Window:
     """The time in which a step is measured, in seconds of any one clock."""
 
     step: int
-    concurrency: int
+    concurrency: int | None
+    """``None``: an open loop."""
     opens_s: float
     closes_s: float
+    request_rate: float | None = None
+    """Of an open loop."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class CardStep(msgspec.Struct, frozen=True, kw_only=True):
     """One card in one step."""
 
     step: int
-    concurrency: int
+    concurrency: int | None
+    request_rate: float | None = None
     gpu: int
     throttle_thermal_s: float | None
     throttle_power_s: float | None
@@ -106,6 +110,7 @@ class _Account:
         return CardStep(
             step=self.window.step,
             concurrency=self.window.concurrency,
+            request_rate=self.window.request_rate,
             gpu=gpu,
             throttle_thermal_s=_growth(self.first.throttle_thermal_s, last.throttle_thermal_s),
             throttle_power_s=_growth(self.first.throttle_power_s, last.throttle_power_s),

@@ -7,10 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from gpu_dash.cli.card_steps import HEAD as CARD_HEAD
-from gpu_dash.cli.card_steps import card_step_cells, card_steps_of
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.sessions import words
+from gpu_dash.cli.sessions.card_steps import HEAD as CARD_HEAD
+from gpu_dash.cli.sessions.card_steps import card_step_cells, card_steps_of
 from gpu_dash.model.log import Severity
 from gpu_dash.record.folder import find_session
 from gpu_dash.record.reader import SessionReader

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_dash.analysis.card_steps import CardReading, CardStep, Window, card_steps
+from gpu_dash.cli.sessions import words
 from gpu_dash.record.reader import SessionReader
 
 HEAD = ("STEP", "LOAD", "GPU", "THERMAL", "POWER CAP", "CLOCK DEFICIT", "MIN CLOCK", "PEAK")
@@ -21,28 +22,29 @@ def card_steps_of(reader: SessionReader) -> list[CardStep]:
     """Every card of a session in every step."""
     windows = [
         Window(
-            step=int(step["step"]),
-            concurrency=int(step["concurrency"] or 0),
-            opens_s=step["time_s"],
-            closes_s=step["time_s"] + step["duration_s"],
+            step=step.step,
+            concurrency=step.concurrency,
+            request_rate=step.request_rate,
+            opens_s=step.time_s,
+            closes_s=step.time_s + step.duration_s,
         )
-        for step in reader.records("steps.csv")
-        if None not in (step.get("step"), step.get("time_s"), step.get("duration_s"))
+        for step in reader.steps()
     ]
     return card_steps(windows, _readings(reader)) if windows else []
 
 
 def card_step_cells(card: CardStep) -> tuple[str, ...]:
     """A line of the table."""
+    deficit = card.clock_deficit
     return (
         str(card.step),
-        str(card.concurrency),
+        words.load(card.concurrency, card.request_rate),
         str(card.gpu),
-        _value(card.throttle_thermal_s, " s"),
-        _value(card.throttle_power_s, " s"),
-        "-" if card.clock_deficit is None else f"{100 * card.clock_deficit:.1f} %",
-        "-" if card.min_sm_clock_mhz is None else f"{card.min_sm_clock_mhz:.0f} MHz",
-        "-" if card.peak_temperature_celsius is None else f"{card.peak_temperature_celsius:.0f} °C",
+        words.value(card.throttle_thermal_s, " s", digits=1),
+        words.value(card.throttle_power_s, " s", digits=1),
+        words.value(None if deficit is None else 100 * deficit, " %", digits=1),
+        words.value(card.min_sm_clock_mhz, " MHz"),
+        words.value(card.peak_temperature_celsius, " °C"),
     )
 
 
@@ -67,7 +69,3 @@ def _highest(row: dict[str, Any]) -> float | None:
     """The highest of the row's second, where it is told."""
     extreme = row.get("temperature_max_celsius")
     return row.get("temperature_celsius") if extreme is None else extreme
-
-
-def _value(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.1f}{unit}"
