@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_dash.analysis.card_steps import CardReading, CardStep, Window, card_steps
-from gpu_dash.cli.sessions.card_steps import HEAD, card_step_cells, card_steps_of
+from gpu_dash.cli.sessions.card_steps import HEAD, card_step_cells
+from gpu_dash.record.card_steps import card_steps_of
 from gpu_dash.record.reader import SessionReader
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_dash.cli.sessions.card_steps import card_step_cells, card_steps_of
+from gpu_dash.cli.sessions.card_steps import card_step_cells
+from gpu_dash.record.card_steps import card_steps_of
 from gpu_dash.record.reader import SessionReader
 
 SESSION = Path(__file__).parents[2] / "data/h200-tp2"

@@ -13,7 +13,8 @@
 * :mod:`~gpu_dash.record.read_table`, :mod:`~gpu_dash.record.log_times`,
   :mod:`~gpu_dash.record.ticks`, :mod:`~gpu_dash.record.reader`,
   :mod:`~gpu_dash.record.replay`: the way back;
-* :mod:`~gpu_dash.record.summary`, :mod:`~gpu_dash.record.run`, :mod:`~gpu_dash.record.export`,
-  :mod:`~gpu_dash.record.words`: what ``sessions`` shows;
+* :mod:`~gpu_dash.record.summary`, :mod:`~gpu_dash.record.card_steps`,
+  :mod:`~gpu_dash.record.run`, :mod:`~gpu_dash.record.export`, :mod:`~gpu_dash.record.words`:
+  what ``sessions`` shows;
 * :mod:`~gpu_dash.record.report`: a session as one HTML file.
 """

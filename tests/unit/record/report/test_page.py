@@ -152,6 +152,14 @@ def test_a_throttle_has_its_cost_and_its_first_check(tmp_path: Path) -> None:
     assert "air flow" in row[9]
 
 
+def test_each_card_has_its_missing_clock_in_each_step(tmp_path: Path) -> None:
+    page = recorded_page(tmp_path, session_events())
+    place = page.words.index("Cards by step")
+    assert page.words[place + 1 : place + 7] == ["Card", "at 1", "at 4", "0", "0.0 %", "0.0 %"]
+    assert page.words[place + 7 : place + 9] == ["1", "0.0 %"]
+    assert page.words[place + 9].endswith(" s hot")
+
+
 def test_an_error_has_the_same_number_in_the_charts_and_in_the_table(tmp_path: Path) -> None:
     page = recorded_page(tmp_path, session_events())
     assert ("class", "flag") in page.attributes

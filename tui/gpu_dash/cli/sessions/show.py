@@ -10,8 +10,9 @@ import msgspec
 from gpu_dash.cli.options import print_json
 from gpu_dash.cli.sessions import words
 from gpu_dash.cli.sessions.card_steps import HEAD as CARD_HEAD
-from gpu_dash.cli.sessions.card_steps import card_step_cells, card_steps_of
+from gpu_dash.cli.sessions.card_steps import card_step_cells
 from gpu_dash.model.log import Severity
+from gpu_dash.record.card_steps import card_steps_of
 from gpu_dash.record.folder import find_session
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.summary import SessionSummary, summarize_session

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_dash.analysis.throttle_cost import ThrottleCost, throttle_cost
+from gpu_dash.record.card_steps import card_steps_of
 from gpu_dash.record.meta import SessionMeta
 from gpu_dash.record.reader import SessionReader
 from gpu_dash.record.report.curves import (
@@ -24,6 +25,7 @@ from gpu_dash.record.report.story import Story, Throttle, read_story, shown_span
 from gpu_dash.record.report.style import style_sheet
 from gpu_dash.record.report.tables import (
     caps_table,
+    card_steps_table,
     cards_table,
     findings_table,
     steps_table,
@@ -80,6 +82,7 @@ def _body(
 ) -> list[Markup]:
     meta = reader.meta
     numbers = _numbers(story)
+    by_step = [one for one in card_steps_of(reader) if one.gpu in {card.info.gpu for card in cards}]
     read = [card for card in cards if _was_read(card)]
     costs = _costs(story, load)
     results = [window.result for window in story.windows if window.result is not None]
@@ -117,6 +120,9 @@ def _body(
         parts.append(_section("Power cap", caps_table(caps, story.windows), _note(_CAP)))
     if cards:
         parts.append(_section("Cards", cards_table(cards), _note(_CARDS)))
+    if by_step:
+        table = card_steps_table(by_step, story.windows)
+        parts.append(_section("Cards by step", table, _note(_CARD_STEPS)))
     parts.append(_section("The recording", where_it_is(reader.folder), _note(_DEFINITIONS)))
     return parts
 
@@ -189,6 +195,10 @@ _CAP = (
 )
 _CARDS = (
     "Over the time that the charts show; mean power and lowest clock in the windows of the steps."
+)
+_CARD_STEPS = (
+    "Clock that was missing: 1 − SM clock / its maximum, averaged over the readings in which the "
+    "card was busy. Hot: seconds in which it throttled for heat."
 )
 _DEFINITIONS = (
     "Tokens/s: output tokens that arrived inside the step's window, by its length. TTFT: from the "

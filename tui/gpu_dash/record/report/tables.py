@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu_dash.analysis.card_steps import CardStep
 from gpu_dash.analysis.throttle_cost import ThrottleCost
 from gpu_dash.model.offered import highest, lowest
 from gpu_dash.record.journal import THROTTLE_CHECK
@@ -13,6 +14,7 @@ from gpu_dash.record.report.story import Found, Throttle, Window
 from gpu_dash.record.words import NOT_OFFERED, clock, latency, number
 
 SHOWN_STEPS = 200
+SHOWN_STEP_COLUMNS = 16
 SHOWN_FINDINGS = 100
 SHOWN_THROTTLES = 60
 """So that the report of a session of any length can be opened; the CSV files have the rest."""
@@ -49,6 +51,25 @@ def steps_table(windows: Sequence[Window]) -> Markup:
 def cards_table(cards: Sequence[CardCurves]) -> Markup:
     """What each card did over the time that the charts show."""
     return _table(_CARDS, [_card(card) for card in cards])
+
+
+def card_steps_table(card_steps: Sequence[CardStep], windows: Sequence[Window]) -> Markup:
+    """A row per card, a column per step: the clock that was missing, and the seconds of heat."""
+    shown = [window for window in windows if window.result is not None][:SHOWN_STEP_COLUMNS]
+    cells = {(one.gpu, one.step): _deficit(one) for one in card_steps}
+    rows: list[list[Child]] = [
+        [f"{gpu}", *(cells.get((gpu, window.step), "") for window in shown)]
+        for gpu in sorted({one.gpu for one in card_steps})
+    ]
+    table = _table(["Card", *(f"at {window.load}" for window in shown)], rows)
+    return joined((table, _more(len(windows) - SHOWN_STEP_COLUMNS, "steps.csv", "steps more ")))
+
+
+def _deficit(one: CardStep) -> Markup:
+    words = NOT_OFFERED if one.clock_deficit is None else f"{100 * one.clock_deficit:.1f} %"
+    if not one.throttle_thermal_s:
+        return element("span", words)
+    return element("span", f"{words}, {one.throttle_thermal_s:.1f} s hot", class_="failed-word")
 
 
 def findings_table(findings: Sequence[Found], numbers: dict[int, int]) -> Markup:
