@@ -65,7 +65,8 @@ def test_what_had_not_ended_ends_with_the_recording(tmp_path: Path) -> None:
     events: list[ev.Event] = [began(20.0, 1), throttle(30.0)]
     story = story_of(tmp_path, events)
     assert [(w.opens_s, w.closes_s, w.result) for w in story.windows] == [(20.0, END_S, None)]
-    assert [(t.ended_s, t.is_over) for t in story.throttles] == [(END_S, False)]
+    (hot,) = story.throttles
+    assert (hot.ended_s, hot.is_over, hot.peak_temperature_celsius) == (END_S, False, None)
 
 
 def test_a_window_closes_when_the_load_changes_and_not_when_its_result_comes(

@@ -146,7 +146,7 @@ class _Fold:
         story = self._story
         story.windows = self._windows({result.step: result for result in results})
         for began in self._throttling.values():
-            story.throttles.append(replace(_begun(began, self._end_s), is_over=False))
+            story.throttles.append(_begun(began, self._end_s))
         story.throttles.sort(key=lambda throttle: (throttle.began_s, throttle.gpu))
         findings = sorted(self._findings.values(), key=lambda found: found.at_s)
         story.findings = [replace(found, message=_cut(found.message)) for found in findings]
@@ -237,14 +237,14 @@ def _cut(message: str) -> str:
 
 
 def _begun(event: ev.ThrottleBegan, end_s: float) -> Throttle:
+    """A throttle whose end was not recorded, and with it what it reached."""
     return Throttle(
         gpu=event.gpu,
         kind=event.kind,
         began_s=event.at,
         ended_s=max(end_s, event.at),
         reasons=event.reasons,
-        peak_temperature_celsius=event.temperature_celsius,
-        lowest_sm_clock_mhz=event.sm_clock_mhz,
+        is_over=False,
     )
 
 
