@@ -294,6 +294,19 @@ def test_a_table_of_an_unknown_revision_is_declined_by_name() -> None:
     assert "v1_9 is not known" in card.other_facts["gpu_metrics_declined"]
 
 
+@pytest.mark.parametrize(
+    "missing",
+    ["N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Not Found]", "[GPU is lost]",
+     "[GPU requires reset]", "[Insufficient Permissions]", "[Reset Required]", "[Deprecated]",
+     "Not available in WDDM driver model", "", "ERR!",
+     "[Requested functionality has been deprecated]"],
+)  # fmt: skip
+def test_every_spelling_of_missing_is_no_value(missing: str) -> None:
+    head = "index, name, uuid, pstate, temperature.gpu, power.draw [W], clocks.sm [MHz]"
+    (card,) = read_saved(f"{head}\n0, {', '.join([missing] * 6)}\n").cards
+    assert card.facts == {}
+
+
 def test_the_first_versions_of_amd_smi_had_other_names() -> None:
     card = {
         "gpu": 0,
