@@ -12,12 +12,12 @@ from gpu_dash.gpu import amdsmi_cards, pyrsmi_cards
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import PolledCard
 from gpu_dash.gpu.library_card import LibraryCard
+from gpu_dash.gpu.silence import Silence
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.gpu import GpuInfo
 
-SILENT_S = 1.0
 BINDINGS: Mapping[str, Callable[[], Sequence[LibraryCard]]] = {
     "amdsmi": amdsmi_cards.find_cards,
     "pyrsmi": pyrsmi_cards.find_cards,
@@ -40,7 +40,7 @@ class AmdLibraryBackend:
         self._clock = clock or SystemClock()
         self._cards: list[PolledCard] = []
         self._turns = SlowTurns(())
-        self._answered_at = 0.0
+        self._silence = Silence(0.0)
         self.gpus: tuple[GpuInfo, ...] = ()
         self.detail = ""
 
@@ -63,7 +63,7 @@ class AmdLibraryBackend:
                 for card in found
             ]
             self._turns = SlowTurns(info.gpu for info in self.gpus)
-            self._answered_at = self._clock.monotonic()
+            self._silence = Silence(self._clock.monotonic())
             self.detail = f"read through {name}, as sysfs shows no card: no throttle reasons"
             return
         raise SourceAbsent("; ".join(problems))
@@ -81,9 +81,7 @@ class AmdLibraryBackend:
             failures += new
             if reading is not None:
                 readings.append(reading)
-        if readings:
-            self._answered_at = at
-        elif at - self._answered_at >= SILENT_S:
+        if self._silence.is_too_long(at, answered=bool(readings)):
             raise GpuSourceError(f"no AMD card answers any more: {self._cards[0].failure}")
         return Sweep(at, tuple(readings), tuple(failures))
 
