@@ -338,6 +338,23 @@ def test_a_list_of_amd_cards_tells_where_they_are() -> None:
     assert (card.info.pci_bus_id, card.info.uuid[:8]) == ("0000:05:00.0", "12ff74a1")
 
 
+def test_a_list_of_nvidia_cards_names_their_parts() -> None:
+    text = (
+        "GPU 0: NVIDIA H200 (UUID: GPU-0aaaaaaa-0000-0000-0000-000000000000)\n"
+        "  MIG 1g.18gb     Device  0: (UUID: MIG-11111111-0000-0000-0000-000000000000)\n"
+        "  MIG 1g.18gb     Device  1: (UUID: MIG-22222222-0000-0000-0000-000000000000)\n"
+        "GPU 1: NVIDIA H200 (UUID: GPU-1aaaaaaa-0000-0000-0000-000000000000)\n"
+    )
+    split, whole = (card.info for card in read_saved(text).cards)
+    assert [uuid[:12] for uuid in split.mig_uuids] == ["MIG-11111111", "MIG-22222222"]
+    assert (whole.uuid[:12], whole.name, whole.mig_uuids) == ("GPU-1aaaaaaa", "NVIDIA H200", ())
+
+
+def test_partitions_that_are_not_told_are_none() -> None:
+    (_, second) = read_saved(CONCISE).cards
+    assert "partitions" not in second.facts
+
+
 def test_stacks_that_all_say_zero_are_no_stacks() -> None:
     lines = [f"GPU[0]\t\t: Temperature (Sensor HBM {stack}) (C): 0.0" for stack in range(4)]
     (card,) = read_saved("\n".join([*lines, "GPU[0]\t\t: GPU use (%): 3"])).cards
