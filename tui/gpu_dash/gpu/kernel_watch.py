@@ -116,9 +116,14 @@ def _records(device: int) -> Iterable[str]:
 
 
 def _journal_lines() -> Iterable[str]:
-    """New kernel messages of the journal, whose command ends when nobody reads it any more."""
+    """New kernel messages of the journal.
+
+    Its command ends with this process, however that ends, where util-linux is installed; else at
+    the next message, which nobody reads any more.
+    """
+    ends_with_us = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
     process = subprocess.Popen(
-        (*JOURNAL, "--follow", "--lines=0"),
+        (*ends_with_us, *JOURNAL, "--follow", "--lines=0"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
