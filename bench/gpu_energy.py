@@ -64,7 +64,7 @@ class Account:
 
     def rows(self) -> Iterator[tuple[str, float, float, float]]:
         """Name, joules by the counter, joules by the power, and the seconds that both cover."""
-        for name, curve in self.powers.items():
+        for name, curve in self.powers.items() if self.energy else ():
             first = max(curve[0][0], self.energy[0][0])
             last = min(curve[-1][0], self.energy[-1][0])
             if last > first:

@@ -368,6 +368,8 @@ def test_a_source_that_does_not_open_says_why_and_what_to_do(
     ("scenario", "words"),
     [
         ("*.err.* UNINITIALIZED", "unloaded or restarted"),
+        ("*.err.* LIB_RM_VERSION_MISMATCH", "was replaced under the running kernel module"),
+        ("*.err.* RESET_REQUIRED", "drain it and reset it"),
         ("*.err.* UNKNOWN", "no card answers any more: nvmlDeviceGetTemperature: Unknown Error"),
     ],
 )

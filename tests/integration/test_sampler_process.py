@@ -155,12 +155,15 @@ async def test_a_sampler_that_is_killed_is_replaced(scene: NvmlScene, end: signa
         assert agent.pid != pid
 
 
-async def test_a_crash_inside_a_driver_call_is_survived(scene: NvmlScene) -> None:
+@pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGABRT])
+async def test_a_crash_inside_a_driver_call_is_survived(
+    scene: NvmlScene, crash: signal.Signals
+) -> None:
     async with sampling("nvml") as agent:
         await agent.wait(GpuSamples)
-        scene.write("gpus 2\n0.crash.nvmlDeviceGetClockInfo 6")
+        scene.write(f"gpus 2\n0.crash.nvmlDeviceGetClockInfo {crash.value}")
         lost = await agent.state(STALE)
-        assert "signal 6 (SIGABRT)" in lost.detail
+        assert f"signal {crash.value} ({crash.name}): " in lost.detail
         scene.write("gpus 2")
         await agent.state(LIVE, after=agent.events.index(lost))
 

@@ -10,7 +10,7 @@ import pytest
 from gpu_dash.agent.store import _FOLDS, FINDINGS, LOG_LINES, Store
 from gpu_dash.model import events as ev
 from gpu_dash.model.clock import ClockAnchor
-from gpu_dash.model.gpu import GpuInfo, GpuSample, GpuSourceState, ThrottleKind
+from gpu_dash.model.gpu import GpuInfo, GpuProcess, GpuSample, GpuSourceState, ThrottleKind
 from gpu_dash.model.load import LoadState, Outcome, RequestRecord
 from gpu_dash.model.log import LogLine, Severity
 from gpu_dash.model.server import ServerMetrics, ServerState, ServerStatus
@@ -81,6 +81,19 @@ def test_a_card_that_the_source_no_longer_has_is_gone() -> None:
         return ev.GpuSourceChanged(at=0, source="sim", state=GpuSourceState.LIVE, gpus=infos)
 
     assert sorted(folded(source(0, 1, 2), source(0, 1)).gpus) == [0, 1]
+
+
+def test_processes_and_event_sources_are_those_of_a_live_source() -> None:
+    live = ev.GpuSourceChanged(
+        at=1.0, source="nvml", state=GpuSourceState.LIVE, event_sources=("nvml",)
+    )
+    told = ev.GpuProcesses(at=1.0, processes=(GpuProcess(gpu=0, pid=7),), detail="host pids")
+    stale = ev.GpuSourceChanged(at=2.0, source="nvml", state=GpuSourceState.STALE)
+    store = folded(live, told, stale)
+    assert store.gpu_event_sources == ("nvml",)
+    assert [process.pid for process in store.gpu_processes] == [7]
+    store.fold(ev.GpuSourceChanged(at=3.0, source="nvml", state=GpuSourceState.FAILED))
+    assert (store.gpu_processes, store.gpu_processes_detail) == ((), "")
 
 
 def test_the_servers_throughput_is_the_difference_of_its_counter() -> None:

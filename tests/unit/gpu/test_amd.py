@@ -117,16 +117,20 @@ def test_residencies_that_grow_at_rest_are_not_believed(
     assert reading.counters.sw_power_cap_s == 0
 
 
-def test_an_unknown_table_is_declined_once_and_named(tree: AmdTree, backend: AmdBackend) -> None:
+@pytest.mark.parametrize("revision", [(1, 9), (2, 3), (3, 0)])
+def test_an_unknown_table_is_declined_once_and_named(
+    tree: AmdTree, backend: AmdBackend, revision: tuple[int, int]
+) -> None:
     table = bytearray(pack("v1_3"))
-    table[3] = 9
+    table[2:4] = revision
     tree.add(MI300X).write("gpu_metrics", bytes(table))
     backend.open()
     sweep = backend.sweep()
     assert sweep.failures == ()
     assert sweep.readings[0].sample.hotspot_temperature_celsius == 42
+    name = "v{}_{}".format(*revision)
     assert backend.detail == (
-        "GPU 0: gpu_metrics v1_9 is not known here: no throttle reasons and no energy"
+        f"GPU 0: gpu_metrics {name} is not known here: no throttle reasons and no energy"
     )
 
 

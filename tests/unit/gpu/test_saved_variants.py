@@ -294,10 +294,65 @@ def test_a_table_of_an_unknown_revision_is_declined_by_name() -> None:
     assert "v1_9 is not known" in card.other_facts["gpu_metrics_declined"]
 
 
+@pytest.mark.parametrize(
+    "missing",
+    ["N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Not Found]", "[GPU is lost]",
+     "[GPU requires reset]", "[Insufficient Permissions]", "[Reset Required]", "[Deprecated]",
+     "Not available in WDDM driver model", "", "ERR!",
+     "[Requested functionality has been deprecated]"],
+)  # fmt: skip
+def test_every_spelling_of_missing_is_no_value(missing: str) -> None:
+    head = "index, name, uuid, pstate, temperature.gpu, power.draw [W], clocks.sm [MHz]"
+    (card,) = read_saved(f"{head}\n0, {', '.join([missing] * 6)}\n").cards
+    assert card.facts == {}
+
+
+def test_the_first_versions_of_amd_smi_had_other_names() -> None:
+    card = {
+        "gpu": 0,
+        "usage": {"gfx_usage": 7, "mem_usage": 3, "mm_usage_list": "N/A"},
+        "fb_usage": {"fb_total": 65536, "fb_used": 10},
+        "power": {"average_socket_power": 35, "power_limit": 300, "gfx_voltage": 700},
+        "clock": {"gfx": {"cur_clk": 800, "max_clk": 1700}, "mem": {"cur_clk": 1600}},
+        "temperature": {"edge_temperature": 31, "hotspot_temperature": 35, "mem_temperature": 40},
+        "ecc": {"correctable": 1, "uncorrectable": 0},
+        "energy": {"total_energy_consumption": {"value": 2**64 - 1, "unit": "J"}},
+    }
+    (found,) = read_saved(json.dumps([card])).cards
+    sample = found.sample
+    assert (sample.temperature_celsius, sample.hotspot_temperature_celsius) == (31, 35)
+    assert (sample.memory_temperature_celsius, sample.power_watts) == (40, 35)
+    assert (sample.power_limit_watts, sample.sm_clock_mhz, sample.memory_clock_mhz) == (
+        300,
+        800,
+        1600,
+    )
+    assert (sample.utilization_percent, sample.memory_utilization_percent) == (7, 3)
+    assert (sample.memory_used_bytes, sample.memory_total_bytes) == (10 * 2**20, 2**36)
+    assert (sample.ecc_corrected, sample.ecc_uncorrected, sample.energy_joules) == (1, 0, None)
+
+
 def test_a_list_of_amd_cards_tells_where_they_are() -> None:
     text = "GPU: 0\n    BDF: 0000:05:00.0\n    UUID: 12ff74a1-0000-1000-80fd-df85d6daec5e\n"
     (card,) = read_saved(text).cards
     assert (card.info.pci_bus_id, card.info.uuid[:8]) == ("0000:05:00.0", "12ff74a1")
+
+
+def test_a_list_of_nvidia_cards_names_their_parts() -> None:
+    text = (
+        "GPU 0: NVIDIA H200 (UUID: GPU-0aaaaaaa-0000-0000-0000-000000000000)\n"
+        "  MIG 1g.18gb     Device  0: (UUID: MIG-11111111-0000-0000-0000-000000000000)\n"
+        "  MIG 1g.18gb     Device  1: (UUID: MIG-22222222-0000-0000-0000-000000000000)\n"
+        "GPU 1: NVIDIA H200 (UUID: GPU-1aaaaaaa-0000-0000-0000-000000000000)\n"
+    )
+    split, whole = (card.info for card in read_saved(text).cards)
+    assert [uuid[:12] for uuid in split.mig_uuids] == ["MIG-11111111", "MIG-22222222"]
+    assert (whole.uuid[:12], whole.name, whole.mig_uuids) == ("GPU-1aaaaaaa", "NVIDIA H200", ())
+
+
+def test_partitions_that_are_not_told_are_none() -> None:
+    (_, second) = read_saved(CONCISE).cards
+    assert "partitions" not in second.facts
 
 
 def test_stacks_that_all_say_zero_are_no_stacks() -> None:

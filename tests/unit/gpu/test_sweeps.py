@@ -7,6 +7,7 @@ from gpu_dash.gpu.processes import Holder
 from gpu_dash.gpu.protocol import GpuEvent
 from gpu_dash.gpu.sweeps import Sweeps
 from gpu_dash.model.events import (
+    GpuProcesses,
     GpuReadFailed,
     GpuSamples,
     GpuSourceChanged,
@@ -108,3 +109,26 @@ def test_a_card_that_is_lost_while_it_throttles_ends_its_throttle() -> None:
     assert (ended.gpu, ended.at) == (0, 1.1)
     assert isinstance(samples, GpuSamples)
     assert [sample.gpu for sample in samples.samples] == [1]
+
+
+def test_processes_are_looked_for_seldom_and_told_when_they_change() -> None:
+    backend = ScriptedBackend(*(sweep(at, cool(0)) for at in (1.0, 2.0, 6.0, 11.0, 16.0)))
+    backend.holders = []
+    emitted: list[GpuEvent] = []
+    source = Sweeps(backend, emitted.append)
+
+    def told() -> list[tuple[float, int]]:
+        events = [event for event in emitted if isinstance(event, GpuProcesses)]
+        return [(event.at, len(event.processes)) for event in events]
+
+    source.sweep()
+    assert told() == [(1.0, 0)]
+    backend.holders = [Holder(0, 2**22 + 1, None)]
+    source.sweep()
+    assert told() == [(1.0, 0)]  # its turn comes later
+    source.sweep()
+    assert told() == [(1.0, 0), (6.0, 1)]
+    source.sweep()
+    backend.holders = None
+    source.sweep()
+    assert len(told()) == 2

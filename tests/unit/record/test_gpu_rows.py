@@ -60,6 +60,7 @@ def test_a_row_has_the_newest_values_and_the_extremes_of_its_second() -> None:
         "temperature_max_celsius": "90.5",
         "power_max_watts": "885",
         "sm_clock_min_mhz": "1170",
+        "sm_clock_mean_mhz": "1623.3",
         "throttle_reasons": "sw_power_cap+hw_thermal+sw_thermal",
     }
     assert {name: cell for name, cell in row.items() if cell} == wanted

@@ -120,6 +120,7 @@ def test_show_tells_what_ran_its_steps_and_what_was_found(folder: Path, name: st
         "not judged: fewer than two steps",
         "throttle_begin",
         "nccl_timeout",
+        "CLOCK DEFICIT",
     ):
         assert words in text
     assert "\x1b" not in text

@@ -149,7 +149,6 @@ def test_what_the_cards_can_hold_passes() -> None:
     check_gpus(profile(), (0, 1), "", cards(1, 60))
     check_gpus(profile(tp=2, gpu_memory_utilization=0.2), (0, 1), "", cards(1, 60))
     check_gpus(profile(tp=8), (), "", {})
-    check_gpus(profile(tp=8, source="sim"), (), "", cards(1, 60))
     check_gpus(profile(), (0,), "'9' names no card", cards(1, 60))
     check_gpus(profile(), (1,), "", cards(1, 60), divided=(1,))
     check_gpus(profile(), (0,), "", {0: GpuSample(gpu=0)})

@@ -69,6 +69,13 @@ def test_somebody_elses_process_is_named_where_it_is() -> None:
     assert third.rstrip().endswith("TP0")
 
 
+def test_of_a_server_in_a_container_nobody_is_called_a_stranger() -> None:
+    inside = ev.ServerChanged(at=1.0, status=replace(SERVER, pid=None))
+    view = scene(STRANGER)
+    view.store.fold(inside)
+    assert table(view, 120)[1].rstrip().endswith("TP1")
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_narrow_table_has_at_least_the_sign(width: int) -> None:
     _, first, second, _ = table(scene(STRANGER, ON_UNUSED), width)

@@ -97,7 +97,8 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
     gpus = visible.gpus[: parallel.world] if infos else None
     if not command.force:
         divided = [info.gpu for info in infos if info.mig_uuids]
-        check_gpus(profile, visible.gpus, visible.problem, _readings(hub.store), divided)
+        if source != "sim":  # simulated cards are everybody's own
+            check_gpus(profile, visible.gpus, visible.problem, _readings(hub.store), divided)
         where = f"profile {profile.name!r}"
         check_neighbours(where, profile.server.port, gpus, source, running_sessions())
     folder = _session_folder(command.session_folder, command.label or profile.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -52,16 +52,12 @@ from gpu_dash.server.log_command import LogCommand
 from gpu_dash.server.start_times import StartTimes, load_start_times, save_start_times
 from gpu_dash.server.supervisor import ServerSupervisor
 
-GPU_SOURCE_S = 10.0
-"""How long a source of readings may take to say what it has."""
 DRAIN_S = 5.0
 HEAT_S = 1900.0
 """How far back the heat of the cards may explain a line of the log: NCCL gives up after 10
 minutes, or 30."""
 SERVER_LOG = "server.log"
 KEEPER_STATUS = "keeper.json"
-
-SetGpuSource = Callable[[str], Awaitable[None]]
 
 
 class Session:

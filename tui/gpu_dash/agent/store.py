@@ -212,6 +212,8 @@ class Store(msgspec.Struct, omit_defaults=True):
         self.gpu_state = event.state
         self.gpu_detail = event.detail
         self.gpu_state_at = event.at
+        if event.state in (GpuSourceState.FAILED, GpuSourceState.NONE):
+            self.gpu_processes, self.gpu_processes_detail = (), ""
         if event.state is GpuSourceState.LIVE:
             self.gpu_event_sources = event.event_sources
             self.gpu_event_sources_missing = event.event_sources_missing

@@ -109,6 +109,7 @@ def _row(info: GpuInfo, sample: GpuSample) -> dict[str, Any]:
         "temperature_max_celsius": sample.temperature_celsius,
         "power_max_watts": sample.power_watts,
         "sm_clock_min_mhz": sample.sm_clock_mhz,
+        "sm_clock_mean_mhz": sample.sm_clock_mhz,
         "memory_clock_max_mhz": info.memory_clock_max_mhz,
         "memory_total_bytes": sample.memory_total_bytes or info.memory_total_bytes,
         "throttle_reasons": list(sample.throttle_reasons),

@@ -31,8 +31,8 @@ from gpu_dash.model.errors import GpuSourceError, UsageError
     "saved",
     type=click.File("r", errors="replace"),
     metavar="FILE|-",
-    help="Read a saved output instead: rocm-smi, amd-smi, nvidia-smi (-q, -x, --query-gpu), "
-    "a listing of amdgpu's sysfs files, or a kernel log.",
+    help="Read a saved output instead: rocm-smi, amd-smi, nvidia-smi (-q, -x, -L, dmon, "
+    "--query-gpu), a listing of amdgpu's sysfs files, or a kernel log.",
 )
 @click.option(
     "--columns",

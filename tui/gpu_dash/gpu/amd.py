@@ -13,14 +13,13 @@ from gpu_dash.gpu.amd_card import AmdCard, find_cards
 from gpu_dash.gpu.amd_processes import holders, kfd_gpu_ids
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.processes import Holder
+from gpu_dash.gpu.silence import Silence
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.gpu import GpuInfo
 
 SYSFS = Path("/sys")
-SILENT_S = 1.0
-"""When no card at all has answered for this long, the source is gone."""
 
 
 class AmdBackend:
@@ -40,7 +39,7 @@ class AmdBackend:
         self._clock = clock or SystemClock()
         self._cards: list[AmdCard] = []
         self._turns = SlowTurns(())
-        self._answered_at = 0.0
+        self._silence = Silence(0.0)
         self._gpu_of_id: dict[str, int] = {}
 
     @property
@@ -68,7 +67,7 @@ class AmdBackend:
                 "(docker: `--device /dev/kfd --device /dev/dri`; see `lsmod | grep amdgpu`)"
             )
         self._cards = [AmdCard(gpu, folder) for gpu, folder in enumerate(folders)]
-        self._answered_at = self._clock.monotonic()
+        self._silence = Silence(self._clock.monotonic())
         self._turns = SlowTurns(card.info.gpu for card in self._cards)
         ids = kfd_gpu_ids(self._root)
         self._gpu_of_id = {
@@ -90,9 +89,7 @@ class AmdBackend:
             failures += new
             if reading is not None:
                 readings.append(reading)
-        if readings:
-            self._answered_at = at
-        elif at - self._answered_at >= SILENT_S:
+        if self._silence.is_too_long(at, answered=bool(readings)):
             raise GpuSourceError(
                 f"no AMD card answers any more: {self._cards[0].failure}; was amdgpu unloaded?"
             )

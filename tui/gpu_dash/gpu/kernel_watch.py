@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from gpu_dash.model.clock import Clock, SystemClock
 from gpu_dash.model.text import one_line
 
 KMSG = Path("/dev/kmsg")
-JOURNAL = ("journalctl", "--dmesg", "--follow", "--lines=0", "--output=cat", "--quiet")
+JOURNAL = ("journalctl", "--dmesg", "--output=cat", "--quiet")
 _RECORD_BYTES = 8192
-JOURNAL_PROOF_S = 0.3
-"""A journal that this account may not read makes the command end at once."""
+JOURNAL_PROOF_S = 2.0
+"""How long the journal may take to show its newest kernel message."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class KernelWatch:
         if isinstance(device, int):
             self._in_thread(lambda: self._read(_records(device)))
             return Heard((str(self._kmsg),))
-        journal = _open_journal(JOURNAL)
-        if not isinstance(journal, str):
-            self._in_thread(lambda: self._read(_lines_of(journal)))
-            return Heard(("journal",), (device,))
-        return Heard((), (device, journal))
+        problem = _journal_problem()
+        if problem:
+            return Heard((), (device, problem))
+        self._in_thread(lambda: self._read(_journal_lines()))
+        return Heard(("journal",), (device,))
 
     def look(self) -> Heard:
         """Say where it could be listened, without doing so."""
@@ -73,11 +73,8 @@ class KernelWatch:
         if isinstance(device, int):
             os.close(device)
             return Heard((str(self._kmsg),))
-        journal = _open_journal(JOURNAL)
-        if not isinstance(journal, str):
-            _end(journal)
-            return Heard(("journal",), (device,))
-        return Heard((), (device, journal))
+        problem = _journal_problem()
+        return Heard((), (device, problem)) if problem else Heard(("journal",), (device,))
 
     def _open_device(self) -> int | str:
         """The kernel's log at its end, or why it cannot be read."""
@@ -118,34 +115,47 @@ def _records(device: int) -> Iterable[str]:
         yield message.partition("\n")[0]
 
 
-def _lines_of(process: subprocess.Popen[str]) -> Iterable[str]:
-    """What a command writes until it ends. The journal's ends when nobody reads it any more."""
+def _journal_lines() -> Iterable[str]:
+    """New kernel messages of the journal.
+
+    Its command ends with this process, however that ends, where util-linux is installed; else at
+    the next message, which nobody reads any more.
+    """
+    ends_with_us = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
+    process = subprocess.Popen(
+        (*ends_with_us, *JOURNAL, "--follow", "--lines=0"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+    )
     with process:
         yield from process.stdout or ()
 
 
-def _open_journal(command: Sequence[str]) -> subprocess.Popen[str] | str:
-    """The journal's kernel messages, or why this account has none."""
-    if shutil.which(command[0]) is None:
-        return f"journal: no {command[0]} here"
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
+def _journal_problem() -> str:
+    """Why the journal's kernel messages cannot be read; empty if they can.
+
+    A journal that is empty, or closed to this account, is followed without a word, so the proof is
+    its newest kernel message: there is one since the boot.
+    """
+    if shutil.which(JOURNAL[0]) is None:
+        return f"journal: no {JOURNAL[0]} here"
     try:
-        process.wait(JOURNAL_PROOF_S)
-    except subprocess.TimeoutExpired:
-        return process
-    _, words = process.communicate()
-    lines = words.strip().splitlines()
-    why = one_line(lines[-1]) if lines else "it gives no kernel messages to this account"
+        ended = subprocess.run(
+            (*JOURNAL, "--lines=1"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=JOURNAL_PROOF_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"journal: {one_line(str(error))}"
+    if ended.stdout.strip():
+        return ""
+    lines = ended.stderr.strip().splitlines()
+    why = one_line(lines[-1]) if lines else "it shows this account no message of the kernel"
     return f"journal: {why}; members of the group systemd-journal or adm read it"
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()

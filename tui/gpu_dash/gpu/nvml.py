@@ -19,6 +19,7 @@ from gpu_dash.gpu.nvml_info import read_info
 from gpu_dash.gpu.nvml_processes import holders_on
 from gpu_dash.gpu.nvml_quantities import fast_quantities, rare_quantities, slow_quantities
 from gpu_dash.gpu.processes import Holder
+from gpu_dash.gpu.silence import Silence
 from gpu_dash.gpu.slow_turns import SlowTurns
 from gpu_dash.gpu.xid_watch import OnXid, XidWatch
 from gpu_dash.model.clock import Clock, SystemClock
@@ -27,8 +28,6 @@ from gpu_dash.model.events import GpuReadFailed
 from gpu_dash.model.gpu import GpuInfo
 
 RARE_INTERVAL_S = 5.0
-SILENT_S = 1.0
-"""When no card at all has answered for this long, the source is gone."""
 
 
 class NvmlBackend:
@@ -54,7 +53,7 @@ class NvmlBackend:
         self._turns = SlowTurns(())
         self._rare_turns = SlowTurns(())
         self._failed_to_open: list[GpuReadFailed] = []
-        self._answered_at = 0.0
+        self._silence = Silence(0.0)
 
     @property
     def gpus(self) -> tuple[GpuInfo, ...]:
@@ -81,7 +80,7 @@ class NvmlBackend:
         if not self._cards:
             first = self._failed_to_open[0]
             raise GpuSourceError(f"none of the host's {count} cards opens: {first.error}")
-        self._answered_at = self._clock.monotonic()
+        self._silence = Silence(self._clock.monotonic())
         gpus = [card.gpu for card in self._cards]
         self._turns = SlowTurns(gpus)
         self._rare_turns = SlowTurns(gpus, RARE_INTERVAL_S)
@@ -111,9 +110,7 @@ class NvmlBackend:
             failures += new_failures
             if reading is not None:
                 readings.append(reading)
-        if readings:
-            self._answered_at = at
-        elif at - self._answered_at >= SILENT_S:
+        if self._silence.is_too_long(at, answered=bool(readings)):
             raise GpuSourceError(f"no card answers any more: {self._cards[0].failure}")
         return Sweep(at, tuple(readings), tuple(failures))
 

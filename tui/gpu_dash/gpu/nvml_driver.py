@@ -35,6 +35,7 @@ _WHAT_TO_DO = {
     ),
     "NO_PERMISSION": "this account may not open /dev/nvidia*; see their owner and group",
     "GPU_IS_LOST": "a card fell off the bus; see `dmesg | grep Xid`; it needs a reset or a reboot",
+    "RESET_REQUIRED": "the card waits for a reset: drain it and reset it (`nvidia-smi -r -i N`)",
     "UNINITIALIZED": "the driver was unloaded or restarted",
     "UNKNOWN": (
         "in a container this follows `systemctl daemon-reload` on the host: restart the "

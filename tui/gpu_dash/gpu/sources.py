@@ -29,9 +29,10 @@ def make_backend(source: str, sim_url: str | None, sim_cards: int, on_xid: OnXid
         backends.append(NvmlBackend(on_xid))
     if source in ("auto", "amd"):
         from gpu_dash.gpu.amd import AmdBackend
+        from gpu_dash.gpu.amd_library import AmdLibraryBackend
         from gpu_dash.gpu.smi_backend import SmiBackend
 
-        backends += [AmdBackend(), SmiBackend()]
+        backends += [AmdBackend(), AmdLibraryBackend(), SmiBackend()]
     return FirstPresent(backends)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 _NUMBER = re.compile(r"\s*\(?\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z%°µ/]*)")
 _NO_WORDS = (
     "n/a", "not supported", "requested functionality", "unknown", "none", "gpu is lost",
-    "gpu requires reset", "insufficient", "err!", "unsupported",
+    "gpu requires reset", "reset required", "insufficient", "err!", "unsupported", "not found",
+    "not available", "no data", "function not found", "deprecated", "null",
 )  # fmt: skip
 _HIGHEST_CELSIUS = 200.0
 _LOWEST_CELSIUS = -60.0

@@ -41,17 +41,16 @@ def _readings(reader: SessionReader) -> Iterator[CardReading]:
         yield CardReading(
             at_s=row["time_s"],
             gpu=int(row["gpu"]),
-            sm_clock_mhz=row.get("sm_clock_mhz"),
+            sm_clock_mhz=_first(row, "sm_clock_mean_mhz", "sm_clock_mhz"),
             sm_clock_max_mhz=row.get("sm_clock_max_mhz"),
             utilization_percent=row.get("utilization_percent"),
-            temperature_celsius=_highest(row),
+            temperature_celsius=_first(row, "temperature_max_celsius", "temperature_celsius"),
             throttle_thermal_s=row.get("throttle_thermal_s"),
             throttle_power_s=row.get("throttle_power_s"),
             lowest_sm_clock_mhz=row.get("sm_clock_min_mhz"),
         )
 
 
-def _highest(row: dict[str, Any]) -> float | None:
-    """The highest of the row's second, where it is told."""
-    extreme = row.get("temperature_max_celsius")
-    return row.get("temperature_celsius") if extreme is None else extreme
+def _first(row: dict[str, Any], *names: str) -> float | None:
+    """The first that is told: what a whole second's samples say goes before its last one."""
+    return next((row[name] for name in names if row.get(name) is not None), None)

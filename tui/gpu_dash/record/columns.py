@@ -45,8 +45,10 @@ GPU = (
     "hbm_temperatures_celsius",
     "power_mean_watts",
     "energy_age_s",
+    "sm_clock_mean_mhz",
 )
-"""``energy_joules`` is what the counter said ``energy_age_s`` before the row's time."""
+"""``energy_joules`` is what the counter said ``energy_age_s`` before the row's time;
+``sm_clock_mean_mhz`` is over all samples of the row."""
 
 REQUESTS = (
     "request",

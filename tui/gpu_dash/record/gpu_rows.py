@@ -30,9 +30,15 @@ class _Second:
     at: float
     latest: GpuSample
     extremes: Extremes
+    clocks: int = 0
+    """How many of the samples told a clock."""
 
     def add(self, at: float, sample: GpuSample) -> None:
         seen = self.extremes
+        clock, mean = sample.sm_clock_mhz, seen.sm_clock_mean_mhz
+        if clock is not None:
+            self.clocks += 1
+            mean = clock if mean is None else mean + (clock - mean) / self.clocks
         self.at = at
         self.latest = sample
         self.extremes = Extremes(
@@ -40,7 +46,8 @@ class _Second:
                 (seen.temperature_max_celsius, sample.temperature_celsius)
             ),
             power_max_watts=highest((seen.power_max_watts, sample.power_watts)),
-            sm_clock_min_mhz=lowest((seen.sm_clock_min_mhz, sample.sm_clock_mhz)),
+            sm_clock_min_mhz=lowest((seen.sm_clock_min_mhz, clock)),
+            sm_clock_mean_mhz=mean,
             throttle_reasons=tuple(
                 dict.fromkeys((*seen.throttle_reasons, *sample.throttle_reasons))
             ),
@@ -74,7 +81,8 @@ class GpuSeconds:
                 continue
             if current is not None:
                 yield self._close(sample.gpu)
-            self._open[sample.gpu] = _Second(second, event.at, sample, Extremes.of(sample))
+            clocks = 0 if sample.sm_clock_mhz is None else 1
+            self._open[sample.gpu] = _Second(second, event.at, sample, Extremes.of(sample), clocks)
 
     def close_until(self, at: float) -> Iterator[list[str]]:
         """The rows of seconds that are over at that moment although no sample followed."""

@@ -25,11 +25,12 @@ def time_cells(anchor: ClockAnchor, at: float) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Extremes:
-    """What the fast samples in a row reached."""
+    """What the fast samples in a row reached, and their mean where a single one says little."""
 
     temperature_max_celsius: float | None
     power_max_watts: float | None
     sm_clock_min_mhz: float | None
+    sm_clock_mean_mhz: float | None
     throttle_reasons: tuple[str, ...]
 
     @classmethod
@@ -39,6 +40,7 @@ class Extremes:
             temperature_max_celsius=sample.temperature_celsius,
             power_max_watts=sample.power_watts,
             sm_clock_min_mhz=sample.sm_clock_mhz,
+            sm_clock_mean_mhz=sample.sm_clock_mhz,
             throttle_reasons=sample.throttle_reasons,
         )
 
@@ -86,6 +88,7 @@ def gpu_row(
         text_cell("+".join(map(number_cell, sample.hbm_temperatures_celsius or ()))),
         number_cell(sample.power_mean_watts),
         number_cell(sample.energy_age_s),
+        number_cell(extremes.sm_clock_mean_mhz, 1),
     ]
 
 

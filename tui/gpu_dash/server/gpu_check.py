@@ -32,7 +32,7 @@ def check_gpus(
     Raises:
         PreflightError: with what to write instead, or what to look for.
     """
-    if not cards or profile.gpu.source == "sim":
+    if not cards:
         return
     where = f"profile {profile.name!r}"
     parallel = parallel_of(profile)

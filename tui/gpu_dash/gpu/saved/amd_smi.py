@@ -44,16 +44,28 @@ def _throttled(value: Any) -> bool | None:
     return {"throttled": True, "unthrottled": False}.get(str(value).strip().lower())
 
 
+def _joules(value: Any) -> float | None:
+    energy = number(value)
+    return None if energy is None or not 0 <= energy < _NO_ENERGY else energy
+
+
+_NO_ENERGY = 2.0**63
+"""All ones, in whatever unit: no counter."""
+_VRAM_TOTAL = r"vram\.(vram_)?size(_mb)?|(mem_usage\.)?total_vram|vram_total|fb_usage\.fb_total"
 _FACTS: tuple[Pattern, ...] = (
-    (r"(temperature\.)?edge", "edge_temperature_celsius", celsius),
+    (r"(temperature\.)?edge(_temperature)?", "edge_temperature_celsius", celsius),
     (
-        r"temperature\.(hotspot|junction)|hotspot(_temperature)?",
+        r"temperature\.(hotspot|junction)(_temperature)?|hotspot(_temperature)?",
         "hotspot_temperature_celsius",
         celsius,
     ),
-    (r"temperature\.(mem|vram)|memory_temperature", "memory_temperature_celsius", celsius),
     (
-        r"power\.((current_|average_)?socket_power|power_usage)|power_usage|socket_power",
+        r"temperature\.(mem|vram)(_temperature)?|memory_temperature",
+        "memory_temperature_celsius",
+        celsius,
+    ),
+    (
+        r"power\.((current_|average_)?(socket_)?power|power_usage)|power_usage|socket_power",
         "power_watts",
         watts,
     ),
@@ -62,7 +74,8 @@ _FACTS: tuple[Pattern, ...] = (
     (r"power\.mem_voltage", "mem_voltage_mv", number),
     (r"power\.throttle_status", "throttled", _throttled),
     (
-        r"limit\.(ppt0\.)?(socket_power(_limit)?|current_power|power_cap)|power_cap",
+        r"limit\.(ppt0\.)?(socket_power(_limit)?|current_power|power_cap)|power_cap"
+        r"|power\.power_limit",
         "power_limit_watts",
         limit_watts,
     ),
@@ -70,25 +83,25 @@ _FACTS: tuple[Pattern, ...] = (
     (r"limit\.(ppt0\.)?min_power(_limit)?", "power_limit_min_watts", watts),
     (r"limit\.slowdown_edge_temperature", "edge_slowdown_celsius", celsius),
     (r"limit\.slowdown_hotspot_temperature", "hotspot_slowdown_celsius", celsius),
-    (r"limit\.slowdown_vram_temperature", "memory_slowdown_celsius", celsius),
+    (r"limit\.slowdown_(vram|mem)_temperature", "memory_slowdown_celsius", celsius),
     (r"limit\.shutdown_edge_temperature", "edge_shutdown_celsius", celsius),
     (r"limit\.shutdown_hotspot_temperature", "hotspot_shutdown_celsius", celsius),
-    (r"limit\.shutdown_vram_temperature", "memory_shutdown_celsius", celsius),
-    (r"(usage\.)?gfx_activity|gfx", "utilization_percent", percent),
-    (r"(usage\.)?umc_activity|mem", "memory_utilization_percent", percent),
+    (r"limit\.shutdown_(vram|mem)_temperature", "memory_shutdown_celsius", celsius),
+    (r"(usage\.)?gfx_activity|usage\.gfx_usage|gfx", "utilization_percent", percent),
+    (r"(usage\.)?umc_activity|usage\.mem_usage|mem", "memory_utilization_percent", percent),
     (r"clock\.gfx(_\d+)?\.(clk|cur_clk)|gfx(_\d+)?_cl(oc)?k", "sm_clock_mhz", megahertz),
     (r"clock\.gfx(_\d+)?\.max_clk|gfx(_\d+)?_max_clk", "sm_clock_max_mhz", megahertz),
     (r"clock\.mem(_\d+)?\.(clk|cur_clk)|mem(_\d+)?_cl(oc)?k", "memory_clock_mhz", megahertz),
     (r"clock\.mem(_\d+)?\.max_clk|mem(_\d+)?_max_clk", "memory_clock_max_mhz", megahertz),
-    (r"vram\.size|(mem_usage\.)?total_vram|vram_total", "memory_total_bytes", _size_in_mb),
-    (r"(mem_usage\.)?used_vram|vram_used", "memory_used_bytes", _size_in_mb),
+    (_VRAM_TOTAL, "memory_total_bytes", _size_in_mb),
+    (r"(mem_usage\.)?used_vram|vram_used|fb_usage\.fb_used", "memory_used_bytes", _size_in_mb),
     (r"mem_usage\.total_gtt", "gtt_total_bytes", _size_in_mb),
     (r"mem_usage\.used_gtt", "gtt_used_bytes", _size_in_mb),
-    (r"(ecc\.)?total_correctable_count", "ecc_corrected", count),
-    (r"(ecc\.)?total_uncorrectable_count", "ecc_uncorrected", count),
+    (r"(ecc\.)?(total_)?correctable(_count)?", "ecc_corrected", count),
+    (r"(ecc\.)?(total_)?uncorrectable(_count)?", "ecc_uncorrected", count),
     (r"fan\.rpm", "fan_rpm", count),
     (r"fan\.usage", "fan_percent", percent),
-    (r"(energy\.)?total_energy_consumption", "energy_joules", number),
+    (r"(energy\.)?total_energy_consumption", "energy_joules", _joules),
     (r"partition\.compute_partition", "compute_partition", words),
     (r"partition\.memory_partition", "memory_partition", words),
     (r"throttle\.ppt_accumulated", "ppt_accumulated", count),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from gpu_dash.gpu.saved.card import SavedCard
-from gpu_dash.gpu.values import celsius, limit_watts, megahertz, percent, watts
+from gpu_dash.gpu.values import celsius, limit_watts, megahertz, percent, watts, words
 from gpu_dash.model.gpu import GpuVendor
 
 _HEADER = re.compile(r"\s*(GPU|Device|DEVICE)\b.*\b(Temp|SCLK|Perf)")
@@ -59,5 +59,5 @@ def _card(gpu: int, columns: list[str], cells: list[str], *, has_junction: bool)
         elif column == "gpu%":
             card.learn("utilization_percent", percent(cell))
         elif column == "partitions":
-            card.learn("partitions", cell)
+            card.learn("partitions", words(cell))
     return card

@@ -43,7 +43,10 @@ def is_of_server(store: Store, process: GpuProcess) -> bool:
 
 
 def strangers_on(store: Store, gpu: int) -> list[GpuProcess]:
-    """The processes on a card that are known to be somebody else's."""
+    """The processes on a card that are known to be somebody else's; of a server without a pid of
+    its own, as in a container, nobody can tell which are not its."""
+    if store.server.pid is None:
+        return []
     return [
         process
         for process in store.gpu_processes

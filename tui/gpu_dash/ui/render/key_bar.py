@@ -63,6 +63,7 @@ def _hints(view: View, launch: Command | None, *, wide: bool, has_profiles: bool
         ("f", "filter"),
         ("t", "window"),
         ("z", "zoom"),
+        ("i", "cards"),
     ]
 
 
