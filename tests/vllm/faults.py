@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -29,6 +30,7 @@ from tests.integration.commands import gpu_dash, is_running, session_pids, wait_
 WAIT_S = 300.0
 """A cold start on two busy cores takes one to two minutes."""
 CONCURRENCY = 8
+SHARED_MEMORY = "1m"
 CARD_MEMORY_LEFT = 1 << 30
 """Of a card that nobody uses the driver keeps less than this."""
 WATCHED_S = 60.0
@@ -42,7 +44,8 @@ class Faults:
 
     def __init__(self, profile: Path) -> None:
         self._profile = profile
-        self._gpu_source = load_profile(str(profile)).gpu.source
+        loaded = load_profile(str(profile))
+        self._server, self._gpu_source = loaded.server, loaded.gpu.source
 
     def plays(self) -> dict[str, Play]:
         """By what breaks, in the order of the table."""
@@ -61,6 +64,7 @@ class Faults:
         for role in (WORKER, ENGINE, API_SERVER):
             yield f"{role} killed under load", self._kill(role)
         yield "agent, keeper and API server killed: orphans", self._orphans
+        yield "/dev/shm too small", self._shared_memory
 
     # -- stops -----------------------------------------------------------------------------------
 
@@ -192,6 +196,34 @@ class Faults:
         said += f"; ended in {time.monotonic() - ending:.1f} s"
         clean = ended.returncode == 0 and not session_pids(leader)
         return Outcome(seconds, said, clean, is_whole=len(orphans) > 1)
+
+    async def _shared_memory(self, stage: Stage) -> Outcome:
+        """It starts with a /dev/shm of its own that holds next to nothing."""
+        command = shlex.join(self._server.command)
+        program = stage.folder / "small-shared-memory"
+        program.write_text(
+            "#!/bin/sh\n"
+            f"exec unshare -rm sh -c 'mount -t tmpfs -o size={SHARED_MEMORY} tmpfs /dev/shm "
+            f'&& exec {command} "$@"\' sh "$@"\n'
+        )
+        program.chmod(0o755)
+        profile = stage.folder / "small-shared-memory.toml"
+        lines = self._profile.read_text(encoding="utf-8").splitlines()
+        profile.write_text(
+            "\n".join(
+                f'command = ["{program}"]' if line.startswith("command =") else line
+                for line in lines
+            )
+        )
+        profile.chmod(0o600)
+        stage.wait_s = WAIT_S
+        await stage.launch(profile, self._gpu_source)
+        began = time.monotonic()
+        await stage.until(lambda store: store.server.state is ServerState.FAILED or _cause(store))
+        seconds = time.monotonic() - began
+        await stage.until(lambda store: store.session_ended)
+        cause = next(f for f in stage.store.findings if f.root)
+        return Outcome(seconds, f"{cause.kind}: {cause.message}", stage.session_is_empty())
 
     # -- the ground ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from gpu_dash.model.events import Event, Finding, Notice, ServerChanged, ServerM
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server.endpoint import EndpointProbe
-from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
+from gpu_dash.server.handles import FORCE_MARGIN_S, STARTING_GRACE_S, ServerHandle, Stopped
 from gpu_dash.server.last_words import LastWords
 from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
@@ -105,7 +105,7 @@ class ServerSupervisor:
         starting = self.status.state is ServerState.STARTING
         self._stop_asked = True
         self._change(state=ServerState.STOPPING, stage="", stage_progress=None)
-        grace_s = self._shutdown_timeout_s + FORCE_MARGIN_S
+        grace_s = STARTING_GRACE_S if starting else self._shutdown_timeout_s + FORCE_MARGIN_S
         try:
             stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
             leftovers = ", ".join(map(str, stopped.leftovers))
@@ -173,7 +173,7 @@ class ServerSupervisor:
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
                 self._last_words.give_up(f"not ready after {self._ready_timeout_s:g} s")
-                await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
+                await self._handle.stop(starting=True, grace_s=STARTING_GRACE_S)
             else:
                 self._note_silence()
         elif state in (ServerState.READY, ServerState.UNREACHABLE):
