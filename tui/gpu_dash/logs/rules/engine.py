@@ -28,6 +28,22 @@ IGNORED = (
         ),
     ),
     Rule(
+        # Questions about the host that may well be answered with no.
+        "",
+        (
+            "NVLink detection failed",
+            "NVLink detection not possible",
+            "XGMI detection failed",
+            "Error ignored in is_in_the_same_node",
+            "RequestValidationError caught",
+            "HTTPException caught",
+        ),
+        matches=(
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [cuda.py:600] NVLink detection failed. This "
+            "is normal if your machine has no NVLink equipped.",
+        ),
+    ),
+    Rule(
         # Tuning tries variants of a kernel that the card cannot run, and leaves them out.
         "",
         ("Runtime error during autotuning", "No valid triton configs", "Ignoring this choice"),
@@ -126,8 +142,9 @@ RULES = (
     Rule(
         "worker_died",
         ("died",),
-        pattern=r"Worker ?(?:proc|process|VllmWorker)\S* .*\bdied\b|ActorDiedError|[Aa]ctor died",
-        values=r"VllmWorker-(?P<rank>\d+)|pid (?P<pid>\d+) died",
+        pattern=r"Worker ?(?:[Pp]roc|process|VllmWorker)\S* .*\bdied\b|ActorDiedError"
+        r"|[Aa]ctor died",
+        values=r"(?:VllmWorker-|Proc rank=)(?P<rank>\d+)|pid (?P<pid>\d+) died",
         weight=Weight.UNEXPLAINED,
         cases=(
             Case(
@@ -148,6 +165,8 @@ RULES = (
             "died, exit code: -6",
             "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this "
             "task.",
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [ray_executor_v2.py:3] RayWorkerProc rank=3 "
+            "died unexpectedly, shutting down executor.",
         ),
         rejects=(
             "ERROR 07-09 02:11:44 [core_client.py:517] Engine core proc EngineCore_0 died "
@@ -211,8 +230,14 @@ RULES = (
     # -- the ones that wait ----------------------------------------------------------------------
     Rule(
         "stall",
-        ("RPC call to ", "Engine iteration timed out", "execute_model timed out"),
-        pattern=r"RPC call to \w+ timed out|Engine iteration timed out|execute_model timed out",
+        (
+            "RPC call to ",
+            "Engine iteration timed out",
+            "execute_model timed out",
+            "engine core processes to start",
+        ),
+        pattern=r"RPC call to \w+ timed out|Engine iteration timed out|execute_model timed out"
+        r"|Timed out waiting for (?:new )?engine core",
         weight=Weight.UNEXPLAINED,
         severity=Severity.CRITICAL,
         first_check="a worker hangs: which GPU is at 100 % or idle against the others; "

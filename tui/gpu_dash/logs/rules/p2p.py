@@ -82,6 +82,7 @@ RULES = (
         ),
         pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
         r"|\bfail",
+        unless=r"tp_size <= 1",
         weight=Weight.CONDITION,
         severity=Severity.WARNING,
         voices=voices(Voice.WARNING, Voice.FAILURE),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, When
+from gpu_dash.logs.rules.rule import Case, Rule, Weight, When
+from gpu_dash.model.log import Severity
 
 _REMOVED = (
     Case(
@@ -237,6 +238,19 @@ RULES = (
     ),
     Rule(
         "missing_module",
+        ("Failed to import Triton kernels",),
+        weight=Weight.CONDITION,
+        severity=Severity.WARNING,
+        first_check="nothing, unless the model needs them (gpt-oss): the triton that vLLM pins",
+        matches=(
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [config.py:40] Failed to import Triton "
+            "kernels. Please make sure your triton version is compatible. Error: No module named "
+            "'triton_kernels'",
+        ),
+        rejects=("(Worker pid=9) INFO 11-30 18:50:34 [mxfp4.py:1] Using Triton backend",),
+    ),
+    Rule(
+        "missing_module",
         (
             "No module named",
             "cannot import name",
@@ -253,10 +267,14 @@ RULES = (
             "packages that were not found in your environment",
             "_OpNamespace' '_C",
             "DLL load failed",
+            "is not installed",
+            "requires installation of",
+            "kernels not found",
+            "Failed to load NCCL library",
         ),
         when=When(
             text=r"(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|DistributionNotFound"
-            r"|Validation|Value)\w*\b|^\s*Value error|undefined symbol"
+            r"|Validation|Value|Assertion)\w*\b|^\s*Value error|undefined symbol|NCCL library"
         ),
         cases=(
             Case(
@@ -276,6 +294,9 @@ RULES = (
             "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
             "importlib.metadata.PackageNotFoundError: No package metadata was found for vllm",
             "RuntimeError: operator torchvision::nms does not exist",
+            "ValueError: Ray Compiled Graph is not installed. Run `pip install ray[cgraph]` to "
+            "install it.",
+            "AssertionError: DeepEP kernels not found. Please follow its README to install them.",
             "ImportError: Please install bitsandbytes>=0.46.1 by running `pip install`",
             "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
         ),
