@@ -21,6 +21,8 @@ import psutil
 
 from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import StopServer
+from gpu_dash.model.events import Finding
+from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
 from tests.faults.stage import Outcome, Play, Stage
@@ -161,10 +163,11 @@ class Faults:
             pid, leader = _process(stage, role).pid, stage.server_pid
             outcome = await stage.timed(
                 lambda: os.kill(pid, signal.SIGKILL),
-                lambda store: store.server.state is ServerState.FAILED or _cause(store),
-                lambda store: _cause(store) or store.server.detail,
+                lambda store: store.server.state is ServerState.FAILED or _alarms(store),
+                lambda store: "",
             )
             await stage.until(lambda store: store.session_ended)
+            outcome.said = stage.store.server.detail
             outcome.is_clean = not session_pids(leader) and await self._cards_are_free(stage)
             outcome.is_whole = stage.files_are_whole()
             return outcome
@@ -219,10 +222,10 @@ class Faults:
         stage.wait_s = WAIT_S
         await stage.launch(profile, self._gpu_source)
         began = time.monotonic()
-        await stage.until(lambda store: store.server.state is ServerState.FAILED or _cause(store))
+        await stage.until(lambda store: store.server.state is ServerState.FAILED or _alarms(store))
         seconds = time.monotonic() - began
         await stage.until(lambda store: store.session_ended)
-        cause = next(f for f in stage.store.findings if f.root)
+        cause = next(f for f in stage.store.findings if f.root and f.source == "log")
         return Outcome(seconds, f"{cause.kind}: {cause.message}", stage.session_is_empty())
 
     # -- the ground ------------------------------------------------------------------------------
@@ -267,8 +270,9 @@ def _is_stuck(store: Store) -> bool:
     return any(finding.kind == "stuck" for finding in store.findings)
 
 
-def _cause(store: Store) -> str:
-    return next((f.message for f in store.findings if f.root and f.kind != "stuck"), "")
+def _alarms(store: Store) -> list[Finding]:
+    """What was called critical in the log since."""
+    return [f for f in store.findings if f.severity is Severity.CRITICAL and f.source == "log"]
 
 
 def _process(stage: Stage, role: str) -> psutil.Process:
