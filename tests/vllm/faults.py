@@ -163,7 +163,11 @@ class Faults:
             pid, leader = _process(stage, role).pid, stage.server_pid
             outcome = await stage.timed(
                 lambda: os.kill(pid, signal.SIGKILL),
-                lambda store: store.server.state is ServerState.FAILED or _alarms(store),
+                lambda store: (
+                    store.server.state is ServerState.FAILED
+                    or _alarms(store)
+                    or any("is gone" in notice.text for notice in store.notices)
+                ),
                 lambda store: "",
             )
             await stage.until(lambda store: store.session_ended)

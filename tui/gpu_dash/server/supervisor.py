@@ -20,7 +20,7 @@ from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import FORCE_MARGIN_S, STARTING_GRACE_S, ServerHandle, Stopped
-from gpu_dash.server.last_words import LastWords
+from gpu_dash.server.last_words import LastWords, describe_exit
 from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
 from gpu_dash.server.start_times import StageTimer, StartTimes
@@ -28,6 +28,7 @@ from gpu_dash.server.start_times import StageTimer, StartTimes
 STARTING_POLL_S = 0.5
 READY_POLL_S = 1.0
 MISSES_UNTIL_UNREACHABLE = 3
+TOLD_AFTER_S = 0.5
 
 
 class ServerSupervisor:
@@ -211,7 +212,7 @@ class ServerSupervisor:
         self._on_event(ServerMetricsRead(at=self._clock.monotonic(), metrics=metrics))
 
     async def _failed(self, exit_code: int | None) -> None:
-        leftovers = await self._handle.clear_leftovers()
+        leftovers = await self._cleared(exit_code)
         await self._drain_log()
         detail, first_check = self._last_words.of_end(exit_code)
         if leftovers:
@@ -233,6 +234,15 @@ class ServerSupervisor:
                 first_check=first_check,
             )
         )
+
+    async def _cleared(self, exit_code: int | None) -> tuple[int, ...]:
+        """End what is left of it; where that takes a while, its end is told before."""
+        clearing = asyncio.ensure_future(self._handle.clear_leftovers())
+        done, _ = await asyncio.wait((clearing,), timeout=TOLD_AFTER_S)
+        if not done:
+            text = f"the server is gone ({describe_exit(exit_code)}); what it left behind is being ended"
+            self._on_event(Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=text))
+        return await clearing
 
     def _change(self, **fields: Any) -> None:
         if "state" in fields and fields["state"] is not self.status.state:
