@@ -240,7 +240,7 @@ class ServerSupervisor:
         clearing = asyncio.ensure_future(self._handle.clear_leftovers())
         done, _ = await asyncio.wait((clearing,), timeout=TOLD_AFTER_S)
         if not done:
-            text = f"the server is gone ({describe_exit(exit_code)}); what it left behind is being ended"
+            text = f"the server is gone ({describe_exit(exit_code)}); ending what it left behind"
             self._on_event(Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=text))
         return await clearing
 
