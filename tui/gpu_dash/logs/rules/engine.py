@@ -188,6 +188,7 @@ RULES = (
             "code=dumped, status=",
         ),
         pattern=r"^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Aborted|Illegal instruction)"
+        r"(?:$| {2}| \()"
         r"|exited, code=dumped"
         r"|Segfault encountered|Fatal Python error: |\*\*\* SIG(?:SEGV|ABRT|ILL)|worker died or was"
         r"|Caught signal \d+",
@@ -201,7 +202,10 @@ RULES = (
             "Aborted (core dumped)",
             "A worker died or was killed while executing a task by an unexpected system error.",
         ),
-        rejects=("(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",),
+        rejects=(
+            "(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",
+            "Segmentation fault handler installed",
+        ),
     ),
     Rule(
         # The heading of what() in the next line, which says more.

@@ -226,7 +226,7 @@ RULES = (
             "MemoryError",
             "_ArrayMemoryError",
         ),
-        pattern=r"^(?:\S+: line \d+: +\d+ )?Killed\b|killed due to memory pressure"
+        pattern=r"^(?:\S+: line \d+: +\d+ )?Killed(?:$| {2}| \()|due to memory pressure"
         r"|^(?:[\w]+\.)*(?:_Array)?MemoryError\b"
         r"|DefaultCPUAllocator: can't allocate memory|std::bad_alloc|Cannot allocate memory",
         weight=Weight.UNEXPLAINED,

@@ -112,13 +112,15 @@ RULES = (
             "Cannot find an appropriate cached snapshot",
             "We couldn't connect to",
             "outgoing traffic has been disabled",
-            "gated repo",
+            "access gated repo",
+            "access a gated repo",
+            "Access to model",
             "GatedRepoError",
             "RepositoryNotFoundError",
             "does not appear to have a file named",
             "No config file found",
-            "trust_remote_code=True",
-            "trust-remote-code",
+            "set the option `trust_remote_code",
+            "argument `trust_remote_code",
             "contains custom code which must be executed",
             "are not supported for now",
             "does not recognize this architecture",
@@ -188,6 +190,7 @@ RULES = (
         ),
         rejects=(
             "INFO 01-02 03:04:05 [api_server.py:7] args: Namespace(trust_remote_code=True)",
+            "+ vllm serve acme/model-7b --trust-remote-code",
             "If this is a private repository, make sure to pass a token having permission to this "
             "repo either by logging in or by passing `token=<your_token>`",
         ),
@@ -273,8 +276,8 @@ RULES = (
             "Failed to load NCCL library",
         ),
         when=When(
-            text=r"(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|DistributionNotFound"
-            r"|Validation|Value|Assertion)\w*\b|^\s*Value error|undefined symbol|NCCL library"
+            text=r"\b(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|Validation|Value"
+            r"|Assertion)Error\b|DistributionNotFound|^\s*Value error|undefined symbol|NCCL library"
         ),
         cases=(
             Case(
