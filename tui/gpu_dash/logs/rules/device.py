@@ -334,6 +334,7 @@ RULES = (
             "unsupported quantization scheme",
             "not supported by marlin kernel",
             "Unsupported ModelOpt",
+            "requires GPU compute capability",
             "does not match the quantization method specified",
         ),
         matches=(
@@ -356,6 +357,7 @@ RULES = (
             "only supported on GPUs with compute capability",
             "dtype is not supported",
             "is not supported for quantization method",
+            "KV cache is not supported",
         ),
         pattern=r"(?i)float16|dtype|fp8|kv.cache",
         matches=(

@@ -34,6 +34,7 @@ RULES = (
             "quick_all_reduce.cuh",
             "peer access is not supported",
             "peer access has not been enabled",
+            "batch testing peer-to-peer access",
             "peer mapping resources exhausted",
             "cudaIpcOpenMemHandle",
             "hipIpcOpenMemHandle",

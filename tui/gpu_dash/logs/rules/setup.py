@@ -274,6 +274,7 @@ RULES = (
             "requires installation of",
             "kernels not found",
             "Failed to load NCCL library",
+            "failed to load the NCCL library",
         ),
         when=When(
             text=r"\b(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|Validation|Value"
