@@ -21,10 +21,9 @@ import psutil
 
 from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import StopServer
-from gpu_dash.model.events import Finding
-from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
+from tests.faults.registry import alarms, has_failed
 from tests.faults.stage import Outcome, Play, Stage
 from tests.faults.table import print_table
 from tests.integration.commands import gpu_dash, is_running, session_pids, wait_for
@@ -164,8 +163,8 @@ class Faults:
             outcome = await stage.timed(
                 lambda: os.kill(pid, signal.SIGKILL),
                 lambda store: (
-                    store.server.state is ServerState.FAILED
-                    or _alarms(store)
+                    has_failed(store)
+                    or alarms(store)
                     or any("is gone" in notice.text for notice in store.notices)
                 ),
                 lambda store: "",
@@ -226,7 +225,7 @@ class Faults:
         stage.wait_s = WAIT_S
         await stage.launch(profile, self._gpu_source)
         began = time.monotonic()
-        await stage.until(lambda store: store.server.state is ServerState.FAILED or _alarms(store))
+        await stage.until(lambda store: has_failed(store) or alarms(store))
         seconds = time.monotonic() - began
         await stage.until(lambda store: store.session_ended)
         cause = next(f for f in stage.store.findings if f.root and f.source == "log")
@@ -272,11 +271,6 @@ class Faults:
 
 def _is_stuck(store: Store) -> bool:
     return any(finding.kind == "stuck" for finding in store.findings)
-
-
-def _alarms(store: Store) -> list[Finding]:
-    """What was called critical in the log since."""
-    return [f for f in store.findings if f.severity is Severity.CRITICAL and f.source == "log"]
 
 
 def _process(stage: Stage, role: str) -> psutil.Process:
