@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpu_dash.agent.store import Store
+from gpu_dash.model.events import Finding
+from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
 from tests.faults.stage import Play
 
@@ -25,6 +27,11 @@ def fault(name: str) -> Callable[[Play], Play]:
 def has_failed(store: Store) -> bool:
     """Whether the server's end was noticed as one that nobody asked for."""
     return store.server.state is ServerState.FAILED
+
+
+def alarms(store: Store) -> list[Finding]:
+    """What was called critical in the log."""
+    return [f for f in store.findings if f.severity is Severity.CRITICAL and f.source == "log"]
 
 
 def detail(store: Store) -> str:

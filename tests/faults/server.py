@@ -6,21 +6,30 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 
 from gpu_dash.model.commands import StopServer
 from gpu_dash.model.server import ServerState
-from tests.faults.registry import detail, fault, has_failed, newest_notice
+from tests.faults.registry import alarms, detail, fault, has_failed, newest_notice
 from tests.faults.stage import Outcome, Stage
 from tests.integration.commands import gpu_dash
+
+
+async def _ended_by(stage: Stage, fault: Callable[[], object]) -> Outcome:
+    """The first alarm counts, and what is said in the end."""
+    outcome = await stage.timed(
+        fault, lambda store: has_failed(store) or alarms(store), lambda store: ""
+    )
+    await stage.until(lambda store: store.session_ended)
+    outcome.said = detail(stage.store)
+    outcome.is_clean, outcome.is_whole = stage.session_is_empty(), stage.files_are_whole()
+    return outcome
 
 
 async def _end_of_server(stage: Stage, kill: signal.Signals, *, child: bool = False) -> Outcome:
     await stage.serve()
     pid = stage.server_child() if child else stage.server_pid
-    outcome = await stage.timed(lambda: os.kill(pid, kill), has_failed, detail)
-    await stage.until(lambda store: store.session_ended)
-    outcome.is_clean, outcome.is_whole = stage.session_is_empty(), stage.files_are_whole()
-    return outcome
+    return await _ended_by(stage, lambda: os.kill(pid, kill))
 
 
 @fault("server killed (SIGKILL)")
@@ -40,10 +49,7 @@ async def _term_server(stage: Stage) -> Outcome:
 
 async def _sim_fault(stage: Stage, fault: str) -> Outcome:
     await stage.serve()
-    outcome = await stage.timed(lambda: stage.break_server(fault), has_failed, detail)
-    await stage.until(lambda store: store.session_ended)
-    outcome.is_clean, outcome.is_whole = stage.session_is_empty(), stage.files_are_whole()
-    return outcome
+    return await _ended_by(stage, lambda: stage.break_server(fault))
 
 
 @fault("worker killed")

@@ -194,6 +194,9 @@ async def play(fault: Play) -> Outcome:
     try:
         outcome = await fault(stage)
         # Where it lay is of no concern, and differs each time.
+        if stage.watcher is not None and stage.store.session_folder:
+            session = stage.store.session_folder
+            outcome.said = outcome.said.replace(f"{session}/", "").replace(session, "its folder")
         outcome.said = outcome.said.replace(f"{folder}/", "")
     except (GpuDashError, TimeoutError, AssertionError, LookupError, OSError) as error:
         outcome = Outcome(float("nan"), f"NOT SEEN: {type(error).__name__} {error}", False, False)

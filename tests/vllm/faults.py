@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -22,6 +23,7 @@ from gpu_dash.agent.store import Store
 from gpu_dash.model.commands import StopServer
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
+from tests.faults.registry import alarms, has_failed
 from tests.faults.stage import Outcome, Play, Stage
 from tests.faults.table import print_table
 from tests.integration.commands import gpu_dash, is_running, session_pids, wait_for
@@ -29,6 +31,7 @@ from tests.integration.commands import gpu_dash, is_running, session_pids, wait_
 WAIT_S = 300.0
 """A cold start on two busy cores takes one to two minutes."""
 CONCURRENCY = 8
+SHARED_MEMORY = "1m"
 CARD_MEMORY_LEFT = 1 << 30
 """Of a card that nobody uses the driver keeps less than this."""
 WATCHED_S = 60.0
@@ -42,7 +45,8 @@ class Faults:
 
     def __init__(self, profile: Path) -> None:
         self._profile = profile
-        self._gpu_source = load_profile(str(profile)).gpu.source
+        loaded = load_profile(str(profile))
+        self._server, self._gpu_source = loaded.server, loaded.gpu.source
 
     def plays(self) -> dict[str, Play]:
         """By what breaks, in the order of the table."""
@@ -61,6 +65,7 @@ class Faults:
         for role in (WORKER, ENGINE, API_SERVER):
             yield f"{role} killed under load", self._kill(role)
         yield "agent, keeper and API server killed: orphans", self._orphans
+        yield "/dev/shm too small", self._shared_memory
 
     # -- stops -----------------------------------------------------------------------------------
 
@@ -157,10 +162,15 @@ class Faults:
             pid, leader = _process(stage, role).pid, stage.server_pid
             outcome = await stage.timed(
                 lambda: os.kill(pid, signal.SIGKILL),
-                lambda store: store.server.state is ServerState.FAILED or _cause(store),
-                lambda store: _cause(store) or store.server.detail,
+                lambda store: (
+                    has_failed(store)
+                    or alarms(store)
+                    or any("is gone" in notice.text for notice in store.notices)
+                ),
+                lambda store: "",
             )
             await stage.until(lambda store: store.session_ended)
+            outcome.said = stage.store.server.detail
             outcome.is_clean = not session_pids(leader) and await self._cards_are_free(stage)
             outcome.is_whole = stage.files_are_whole()
             return outcome
@@ -190,8 +200,38 @@ class Faults:
         ending = time.monotonic()
         ended = await asyncio.to_thread(gpu_dash, "orphans", "--end", "--yes", timeout=60)
         said += f"; ended in {time.monotonic() - ending:.1f} s"
-        clean = ended.returncode == 0 and not session_pids(leader)
+        # Python's own resource tracker has no title and ends by itself, with the last of them.
+        await asyncio.to_thread(wait_for, lambda: not session_pids(leader), "an empty session")
+        clean = ended.returncode == 0
         return Outcome(seconds, said, clean, is_whole=len(orphans) > 1)
+
+    async def _shared_memory(self, stage: Stage) -> Outcome:
+        """It starts with a /dev/shm of its own that holds next to nothing."""
+        command = shlex.join(self._server.command)
+        program = stage.folder / "small-shared-memory"
+        program.write_text(
+            "#!/bin/sh\n"
+            f"exec unshare -rm sh -c 'mount -t tmpfs -o size={SHARED_MEMORY} tmpfs /dev/shm "
+            f'&& exec {command} "$@"\' sh "$@"\n'
+        )
+        program.chmod(0o755)
+        profile = stage.folder / "small-shared-memory.toml"
+        lines = self._profile.read_text(encoding="utf-8").splitlines()
+        profile.write_text(
+            "\n".join(
+                f'command = ["{program}"]' if line.startswith("command =") else line
+                for line in lines
+            )
+        )
+        profile.chmod(0o600)
+        stage.wait_s = WAIT_S
+        await stage.launch(profile, self._gpu_source)
+        began = time.monotonic()
+        await stage.until(lambda store: has_failed(store) or alarms(store))
+        seconds = time.monotonic() - began
+        await stage.until(lambda store: store.session_ended)
+        cause = next(f for f in stage.store.findings if f.root and f.source == "log")
+        return Outcome(seconds, f"{cause.kind}: {cause.message}", stage.session_is_empty())
 
     # -- the ground ------------------------------------------------------------------------------
 
@@ -233,10 +273,6 @@ class Faults:
 
 def _is_stuck(store: Store) -> bool:
     return any(finding.kind == "stuck" for finding in store.findings)
-
-
-def _cause(store: Store) -> str:
-    return next((f.message for f in store.findings if f.root and f.kind != "stuck"), "")
 
 
 def _process(stage: Stage, role: str) -> psutil.Process:

@@ -64,3 +64,13 @@ def test_a_reader_that_went_away_costs_only_the_lines(
         monkeypatch.setattr(sys, "stdout", broken)
         log.raw("nobody reads this")
         log.raw("nor this")
+
+
+def test_a_full_disk_costs_only_the_lines(log: ServerLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        log.raw("there is no room for this")
+        log.raw("nor for this")
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, full.fileno())  # what is left in the buffer goes somewhere at the end
+        os.close(null)

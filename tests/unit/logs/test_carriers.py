@@ -47,6 +47,54 @@ def test_a_carrier_changes_nothing(carrier: Callable[[str], str]) -> None:
         assert carried == plain, case["id"]
 
 
+WORKER = "(Worker_TP1 pid=77) ERROR 11-30 10:13:02 [multiproc_executor.py:949] "
+ENGINE = "(EngineCore pid=8) ERROR 11-30 10:13:02 [core.py:1110] "
+PREFIXES = {
+    "0.6": (
+        "(VllmWorkerProcess pid=77) ERROR 11-30 10:13:02 multiproc_worker_utils.py:226] ",
+        "ERROR 11-30 10:13:02 engine.py:366] ",
+    ),
+    "0.8": (
+        "(VllmWorker rank=1 pid=77) ERROR 11-30 10:13:02 [multiproc_executor.py:379] ",
+        "ERROR 11-30 10:13:02 [core.py:291] ",
+    ),
+    "0.10": (
+        "(VllmWorker TP1 pid=77) ERROR 11-30 10:13:02 [multiproc_executor.py:596] ",
+        "(EngineCore_0 pid=8) ERROR 11-30 10:13:02 [core.py:700] ",
+    ),
+    "0.11, DP": (
+        "(Worker_DP1_PP0_TP1_EP1 pid=77) ERROR 11-30 10:13:02 [multiproc_executor.py:597] ",
+        "(EngineCore_DP1 pid=8) ERROR 11-30 10:13:02 [core.py:708] ",
+    ),
+    "Ray": (
+        "(RayWorkerWrapper pid=880, ip=192.0.2.3) ERROR 11-30 10:13:02 [worker_base.py:620] ",
+        "(EngineCore_DP0 pid=8) ERROR 11-30 10:13:02 [core.py:700] ",
+    ),
+    "wrapped streams": ("(Worker_TP1 pid=77) ", "(EngineCore_DP0 pid=8) "),
+    "torchrun": ("[rank1]: ", "[rank0]: "),
+    "none": ("", ""),
+}
+"""What stands in front of a line of a worker and of the engine."""
+
+
+@pytest.mark.parametrize(("worker", "engine"), PREFIXES.values(), ids=PREFIXES)
+def test_the_prefix_of_another_version_changes_no_kind_and_no_cause(
+    worker: str, engine: str
+) -> None:
+    count = 0
+    for case in cases("wordings"):
+        if not any(line.startswith((WORKER, ENGINE)) for line in case["lines"]):
+            continue
+        lines = [line.replace(WORKER, worker).replace(ENGINE, engine) for line in case["lines"]]
+
+        found_causes = [(kind, line) for kind, _, _, line in causes(lines)]
+
+        expect = case["expect"]
+        assert found_causes == [(expect["kind"], expect["root_line"] + 1)], case["id"]
+        count += 1
+    assert count > 30
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -43,7 +43,7 @@ def test_a_case_is_told_as_it_should_be(case: dict[str, Any]) -> None:
         assert lines[expect["highlight_line"]].kind == expect["kind"]
 
 
-@pytest.mark.parametrize("case", ALL, ids=[case["id"] for case in ALL])
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_a_case_does_not_depend_on_how_its_bytes_arrive(case: dict[str, Any]) -> None:
     data = lines_of(case)
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gpu_dash.model.events import Event, Finding, ServerChanged, ServerMetricsRead
+from gpu_dash.model.events import Event, Finding, Notice, ServerChanged, ServerMetricsRead
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server import supervisor as module
@@ -26,6 +26,8 @@ class Handle:
         self.ended: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self.stops: list[bool] = []
         self.leftovers: tuple[int, ...] = ()
+        self.clearing = asyncio.Event()
+        self.clearing.set()
 
     async def wait(self) -> int | None:
         return await asyncio.shield(self.ended)
@@ -37,6 +39,7 @@ class Handle:
         return Stopped(exit_code=0, leftovers=self.leftovers)
 
     async def clear_leftovers(self) -> tuple[int, ...]:
+        await self.clearing.wait()
         return self.leftovers
 
 
@@ -189,6 +192,24 @@ async def test_what_cannot_be_killed_is_named(clock: ManualClock) -> None:
     await life.supervisor.stop()
     await life.run
     assert "77, 78" in life.supervisor.status.detail
+
+
+async def test_an_end_is_told_before_what_is_left_of_it_is_gone(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_dash.server.supervisor.TOLD_AFTER_S", 0.01)
+    life = Life(clock)
+    life.handle.clearing.clear()
+    life.handle.ended.set_result(-9)
+    async with asyncio.timeout(10):
+        while not any(isinstance(event, Notice) for event in life.events):
+            await asyncio.sleep(0.001)
+    assert life.supervisor.status.state is not ServerState.FAILED
+
+    life.handle.clearing.set()
+
+    assert "SIGKILL" in (await life.until(ServerState.FAILED)).detail
+    await life.run
 
 
 def found(line: int, message: str, *, root: bool = True) -> Finding:

@@ -57,7 +57,7 @@ from gpu_dash.server.compose import ComposeHandle
 from gpu_dash.server.endpoint import EndpointProbe, normalize_base_url
 from gpu_dash.server.gpu_check import check_gpus
 from gpu_dash.server.handles import (
-    FORCE_MARGIN_S,
+    STARTING_GRACE_S,
     ContainerHandle,
     ExternalHandle,
     ProcessHandle,
@@ -155,7 +155,7 @@ async def launch(hub: Hub, clock: Clock, command: Launch, set_gpu_source: SetGpu
         )
     except BaseException:
         # Nobody would look after it: a server that cannot be supervised must not stay.
-        await handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
+        await handle.stop(starting=True, grace_s=STARTING_GRACE_S)
         raise
 
 

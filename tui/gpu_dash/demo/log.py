@@ -100,3 +100,5 @@ def _write(stream: BinaryIO, text: str) -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)
+    except OSError:
+        pass  # a full disk costs the lines, as with vLLM's own logging

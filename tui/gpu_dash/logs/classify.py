@@ -157,6 +157,7 @@ class Classifier:
         is_heading, is_exception = writer.is_new, writer.in_traceback
         self._tracebacks.known(writer, record, number)
         if match.rule.is_ignored:
+            writer.is_chained = is_heading  # the traceback below it tells nothing else
             return None
         if is_exception and writer.heading is not None and _says_more(match, writer.heading):
             writer.heading.first_check = match.first_check

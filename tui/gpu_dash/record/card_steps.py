@@ -9,7 +9,7 @@ from gpu_dash.analysis.card_steps import CardReading, CardStep, Window, card_ste
 from gpu_dash.record.reader import SessionReader
 
 _READ = (
-    "time_s", "gpu", "sm_clock_mhz", "sm_clock_max_mhz", "utilization_percent",
+    "time_s", "gpu", "sm_clock_mhz", "sm_clock_mean_mhz", "sm_clock_max_mhz", "utilization_percent",
     "temperature_celsius", "temperature_max_celsius", "throttle_thermal_s", "throttle_power_s",
     "sm_clock_min_mhz",
 )  # fmt: skip

@@ -41,6 +41,9 @@ KILL_S = 10.0
 """After SIGKILL, how long until a process counts as one that cannot be killed (D state)."""
 FORCE_MARGIN_S = 20.0
 """vLLM may need this much longer than its own ``--shutdown-timeout``."""
+STARTING_GRACE_S = 10.0
+"""A server that still starts has no request to finish. It was seen to take 5.4 s while it loads,
+and not to listen at all while it compiles."""
 
 
 class Stopped(msgspec.Struct, frozen=True):

@@ -19,8 +19,8 @@ from gpu_dash.model.events import Event, Finding, Notice, ServerChanged, ServerM
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server.endpoint import EndpointProbe
-from gpu_dash.server.handles import FORCE_MARGIN_S, ServerHandle, Stopped
-from gpu_dash.server.last_words import LastWords
+from gpu_dash.server.handles import FORCE_MARGIN_S, STARTING_GRACE_S, ServerHandle, Stopped
+from gpu_dash.server.last_words import LastWords, describe_exit
 from gpu_dash.server.metrics import parse_metrics
 from gpu_dash.server.stages import SILENCE_S, WAITS, Wait, stage_of
 from gpu_dash.server.start_times import StageTimer, StartTimes
@@ -28,6 +28,7 @@ from gpu_dash.server.start_times import StageTimer, StartTimes
 STARTING_POLL_S = 0.5
 READY_POLL_S = 1.0
 MISSES_UNTIL_UNREACHABLE = 3
+TOLD_AFTER_S = 0.5
 
 
 class ServerSupervisor:
@@ -105,7 +106,7 @@ class ServerSupervisor:
         starting = self.status.state is ServerState.STARTING
         self._stop_asked = True
         self._change(state=ServerState.STOPPING, stage="", stage_progress=None)
-        grace_s = self._shutdown_timeout_s + FORCE_MARGIN_S
+        grace_s = STARTING_GRACE_S if starting else self._shutdown_timeout_s + FORCE_MARGIN_S
         try:
             stopped = await self._handle.stop(starting=starting, grace_s=grace_s)
             leftovers = ", ".join(map(str, stopped.leftovers))
@@ -173,7 +174,7 @@ class ServerSupervisor:
                 )
             elif self._clock.monotonic() - self._launched_at > self._ready_timeout_s:
                 self._last_words.give_up(f"not ready after {self._ready_timeout_s:g} s")
-                await self._handle.stop(starting=True, grace_s=FORCE_MARGIN_S)
+                await self._handle.stop(starting=True, grace_s=STARTING_GRACE_S)
             else:
                 self._note_silence()
         elif state in (ServerState.READY, ServerState.UNREACHABLE):
@@ -211,7 +212,7 @@ class ServerSupervisor:
         self._on_event(ServerMetricsRead(at=self._clock.monotonic(), metrics=metrics))
 
     async def _failed(self, exit_code: int | None) -> None:
-        leftovers = await self._handle.clear_leftovers()
+        leftovers = await self._cleared(exit_code)
         await self._drain_log()
         detail, first_check = self._last_words.of_end(exit_code)
         if leftovers:
@@ -233,6 +234,15 @@ class ServerSupervisor:
                 first_check=first_check,
             )
         )
+
+    async def _cleared(self, exit_code: int | None) -> tuple[int, ...]:
+        """End what is left of it; where that takes a while, its end is told before."""
+        clearing = asyncio.ensure_future(self._handle.clear_leftovers())
+        done, _ = await asyncio.wait((clearing,), timeout=TOLD_AFTER_S)
+        if not done:
+            text = f"the server is gone ({describe_exit(exit_code)}); ending what it left behind"
+            self._on_event(Notice(at=self._clock.monotonic(), severity=Severity.ERROR, text=text))
+        return await clearing
 
     def _change(self, **fields: Any) -> None:
         if "state" in fields and fields["state"] is not self.status.state:

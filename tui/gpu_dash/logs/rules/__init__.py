@@ -17,6 +17,7 @@ from gpu_dash.logs.rules import (
     network,
     p2p,
     setup,
+    support,
     telemetry,
 )
 from gpu_dash.logs.rules.rule import Rule
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     *telemetry.RULES,
     *memory.RULES,
     *device.RULES,
+    *support.RULES,
     *setup.RULES,
     *engine.RULES,
     *client.RULES,

@@ -28,6 +28,22 @@ IGNORED = (
         ),
     ),
     Rule(
+        # Questions about the host that may well be answered with no.
+        "",
+        (
+            "NVLink detection failed",
+            "NVLink detection not possible",
+            "XGMI detection failed",
+            "Error ignored in is_in_the_same_node",
+            "RequestValidationError caught",
+            "HTTPException caught",
+        ),
+        matches=(
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [cuda.py:600] NVLink detection failed. This "
+            "is normal if your machine has no NVLink equipped.",
+        ),
+    ),
+    Rule(
         # Tuning tries variants of a kernel that the card cannot run, and leaves them out.
         "",
         ("Runtime error during autotuning", "No valid triton configs", "Ignoring this choice"),
@@ -126,8 +142,9 @@ RULES = (
     Rule(
         "worker_died",
         ("died",),
-        pattern=r"Worker ?(?:proc|process|VllmWorker)\S* .*\bdied\b|ActorDiedError|[Aa]ctor died",
-        values=r"VllmWorker-(?P<rank>\d+)|pid (?P<pid>\d+) died",
+        pattern=r"Worker ?(?:[Pp]roc|process|VllmWorker)\S* .*\bdied\b|ActorDiedError"
+        r"|[Aa]ctor died",
+        values=r"(?:VllmWorker-|Proc rank=)(?P<rank>\d+)|pid (?P<pid>\d+) died",
         weight=Weight.UNEXPLAINED,
         cases=(
             Case(
@@ -148,6 +165,8 @@ RULES = (
             "died, exit code: -6",
             "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this "
             "task.",
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [ray_executor_v2.py:3] RayWorkerProc rank=3 "
+            "died unexpectedly, shutting down executor.",
         ),
         rejects=(
             "ERROR 07-09 02:11:44 [core_client.py:517] Engine core proc EngineCore_0 died "
@@ -169,6 +188,7 @@ RULES = (
             "code=dumped, status=",
         ),
         pattern=r"^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Aborted|Illegal instruction)"
+        r"(?:$| {2}| \()"
         r"|exited, code=dumped"
         r"|Segfault encountered|Fatal Python error: |\*\*\* SIG(?:SEGV|ABRT|ILL)|worker died or was"
         r"|Caught signal \d+",
@@ -182,7 +202,10 @@ RULES = (
             "Aborted (core dumped)",
             "A worker died or was killed while executing a task by an unexpected system error.",
         ),
-        rejects=("(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",),
+        rejects=(
+            "(EngineCore pid=4) INFO 11-30 11:00:00 [core.py:1] received signal=SIGTERM",
+            "Segmentation fault handler installed",
+        ),
     ),
     Rule(
         # The heading of what() in the next line, which says more.
@@ -211,8 +234,14 @@ RULES = (
     # -- the ones that wait ----------------------------------------------------------------------
     Rule(
         "stall",
-        ("RPC call to ", "Engine iteration timed out", "execute_model timed out"),
-        pattern=r"RPC call to \w+ timed out|Engine iteration timed out|execute_model timed out",
+        (
+            "RPC call to ",
+            "Engine iteration timed out",
+            "execute_model timed out",
+            "engine core processes to start",
+        ),
+        pattern=r"RPC call to \w+ timed out|Engine iteration timed out|execute_model timed out"
+        r"|Timed out waiting for (?:new )?engine core",
         weight=Weight.UNEXPLAINED,
         severity=Severity.CRITICAL,
         first_check="a worker hangs: which GPU is at 100 % or idle against the others; "

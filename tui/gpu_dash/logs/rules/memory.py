@@ -53,7 +53,13 @@ RULES = (
     ),
     Rule(
         "mem_util_startup",
-        ("is less than desired GPU memory utilization",),
+        (
+            "is less than desired GPU memory utilization",
+            "is less than desired CPU memory utilization",
+            "is less than requested memory for kv",
+            "is less than the engine's budget",
+            "exceed the desired GPU memory utilization",
+        ),
         values=r"(?:cuda:(?P<gpu>\d+) )?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)",
         first_check="{free} of {total} GiB are free: end the other process on that GPU; if there "
         "is none, lower --gpu-memory-utilization",
@@ -77,8 +83,10 @@ RULES = (
     ),
     Rule(
         "oom_kv_none",
-        ("No available memory for the cache blocks",),
+        ("No available memory for the cache blocks", "Cannot auto-fit max_model_len"),
         matches=(
+            "ValueError: Cannot auto-fit max_model_len: not enough GPU memory available to serve "
+            "even a single token. Try increasing `gpu_memory_utilization`.",
             "ValueError: No available memory for the cache blocks. Try increasing "
             "`gpu_memory_utilization` when initializing the engine.",
         ),
@@ -218,7 +226,7 @@ RULES = (
             "MemoryError",
             "_ArrayMemoryError",
         ),
-        pattern=r"^(?:\S+: line \d+: +\d+ )?Killed\b|killed due to memory pressure"
+        pattern=r"^(?:\S+: line \d+: +\d+ )?Killed(?:$| {2}| \()|due to memory pressure"
         r"|^(?:[\w]+\.)*(?:_Array)?MemoryError\b"
         r"|DefaultCPUAllocator: can't allocate memory|std::bad_alloc|Cannot allocate memory",
         weight=Weight.UNEXPLAINED,

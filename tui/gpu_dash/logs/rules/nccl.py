@@ -23,6 +23,7 @@ RULES = (
             "unable to allocate shared memory",
             "insufficient shared memory",
             "out of shared memory",
+            "Insufficient space in /dev/shm",
             "unable to open shared memory object",
             "unable to write to file </torch_",
             "unable to mmap",
@@ -30,8 +31,8 @@ RULES = (
             "Call to posix_fallocate failed",
             "ncclShmOpen",
             "ncclShmemAllocateShareableBuffer",
-            "/dev/shm/",
-            "shm_open",
+            "/dev/shm/nccl-",
+            "Call to shm_open failed",
         ),
         unless=r"out of resource",
         weight=Weight.DETAIL,
@@ -41,6 +42,8 @@ RULES = (
             "No space left on device (28)",
             "host-a:88:151 [1] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
             "/dev/shm/nccl-a1 to 33030532 bytes: Call to posix_fallocate failed",
+            "RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 160 MiB "
+            "required, 1 MiB free. Increase /dev/shm (e.g. --shm-size or --ipc=host)",
             "RuntimeError: unable to open shared memory object </torch_1204_9> in read-write mode",
             "RuntimeError: unable to mmap 1024 bytes from file </torch_12_4>: Cannot allocate "
             "memory (12)",

@@ -89,6 +89,8 @@ RULES = (
             "Socket Timeout",
             "wait timeout after",
             "Timed out initializing process group",
+            "Every node should have a unique IP address",
+            "The DP master node",
         ),
         weight=Weight.UNEXPLAINED,
         first_check="the peer first: did its process die, is its port reachable; then the network",

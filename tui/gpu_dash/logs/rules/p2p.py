@@ -34,6 +34,7 @@ RULES = (
             "quick_all_reduce.cuh",
             "peer access is not supported",
             "peer access has not been enabled",
+            "batch testing peer-to-peer access",
             "peer mapping resources exhausted",
             "cudaIpcOpenMemHandle",
             "hipIpcOpenMemHandle",
@@ -82,6 +83,7 @@ RULES = (
         ),
         pattern=r"(?i)\bdisabled?\b|not supported|not available|unavailable|fall(?:s|ing)? back"
         r"|\bfail",
+        unless=r"tp_size <= 1",
         weight=Weight.CONDITION,
         severity=Severity.WARNING,
         voices=voices(Voice.WARNING, Voice.FAILURE),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_dash.logs.rules.rule import Case, Rule, When
+from gpu_dash.logs.rules.rule import Case, Rule, Weight, When
+from gpu_dash.model.log import Severity
 
 _REMOVED = (
     Case(
@@ -111,13 +112,15 @@ RULES = (
             "Cannot find an appropriate cached snapshot",
             "We couldn't connect to",
             "outgoing traffic has been disabled",
-            "gated repo",
+            "access gated repo",
+            "access a gated repo",
+            "Access to model",
             "GatedRepoError",
             "RepositoryNotFoundError",
             "does not appear to have a file named",
             "No config file found",
-            "trust_remote_code=True",
-            "trust-remote-code",
+            "set the option `trust_remote_code",
+            "argument `trust_remote_code",
             "contains custom code which must be executed",
             "are not supported for now",
             "does not recognize this architecture",
@@ -187,6 +190,7 @@ RULES = (
         ),
         rejects=(
             "INFO 01-02 03:04:05 [api_server.py:7] args: Namespace(trust_remote_code=True)",
+            "+ vllm serve acme/model-7b --trust-remote-code",
             "If this is a private repository, make sure to pass a token having permission to this "
             "repo either by logging in or by passing `token=<your_token>`",
         ),
@@ -237,6 +241,19 @@ RULES = (
     ),
     Rule(
         "missing_module",
+        ("Failed to import Triton kernels",),
+        weight=Weight.CONDITION,
+        severity=Severity.WARNING,
+        first_check="nothing, unless the model needs them (gpt-oss): the triton that vLLM pins",
+        matches=(
+            "(EngineCore pid=5) ERROR 11-30 10:13:02 [config.py:40] Failed to import Triton "
+            "kernels. Please make sure your triton version is compatible. Error: No module named "
+            "'triton_kernels'",
+        ),
+        rejects=("(Worker pid=9) INFO 11-30 18:50:34 [mxfp4.py:1] Using Triton backend",),
+    ),
+    Rule(
+        "missing_module",
         (
             "No module named",
             "cannot import name",
@@ -253,10 +270,15 @@ RULES = (
             "packages that were not found in your environment",
             "_OpNamespace' '_C",
             "DLL load failed",
+            "is not installed",
+            "requires installation of",
+            "kernels not found",
+            "Failed to load NCCL library",
+            "failed to load the NCCL library",
         ),
         when=When(
-            text=r"(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|DistributionNotFound"
-            r"|Validation|Value)\w*\b|^\s*Value error|undefined symbol"
+            text=r"\b(?:ModuleNotFound|Import|OS|Attribute|Runtime|PackageNotFound|Validation|Value"
+            r"|Assertion)Error\b|DistributionNotFound|^\s*Value error|undefined symbol|NCCL library"
         ),
         cases=(
             Case(
@@ -276,6 +298,9 @@ RULES = (
             "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
             "importlib.metadata.PackageNotFoundError: No package metadata was found for vllm",
             "RuntimeError: operator torchvision::nms does not exist",
+            "ValueError: Ray Compiled Graph is not installed. Run `pip install ray[cgraph]` to "
+            "install it.",
+            "AssertionError: DeepEP kernels not found. Please follow its README to install them.",
             "ImportError: Please install bitsandbytes>=0.46.1 by running `pip install`",
             "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
         ),

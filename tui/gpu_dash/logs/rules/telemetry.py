@@ -11,7 +11,7 @@ from gpu_dash.model.log import Severity
 
 _ACTIVE = r"^\s*[\w ]+\s*: Active\b"
 _NAMED_INACTIVE_OR_HEADING = (
-    r"(?i)slowdown\W{1,40}(?:not|inactive|false|no|0)\b|^[\w. \[\]]+, [\w., \[\]]*$"
+    r"(?i)slowdown\W{1,40}(?:not|inactive|false|no|0)\b|^[\w. \[\]]+(?:, [\w., \[\]]*)?$"
 )
 """The second is the first line of ``--query-gpu`` CSV, which names every column."""
 _RAW = voices(Voice.RAW)
