@@ -12,6 +12,7 @@ import click
 
 from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.gfx import override_words
 from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import LoadProfile, Profile
@@ -230,6 +231,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("key", f"from ${target.api_key_env}")] if target.api_key_env else []
         facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
+        facts += [("gfx", words)] if (words := override_words(target.host_env)) else []
     else:
         facts.append(("starts", command_line(server)))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpu_dash.analysis.memory.plan import GIB
 from gpu_dash.doctor.check import Check, fail, ok, warn
 from gpu_dash.doctor.examine import examine_endpoint
+from gpu_dash.doctor.gfx import check_override
 from gpu_dash.doctor.host import examine_host
 from gpu_dash.doctor.memory import NoCards, PlannedProfile, plan_profile, table_of_cards
 from gpu_dash.gpu.once import read_once
@@ -106,6 +107,8 @@ def examine_profile(
         UsageError: the endpoint's URL is none.
     """
     if profile.target is not None:
+        if (gfx := check_override(profile.target.host_env)) is not None:
+            yield gfx
         url, model = endpoint_of(profile.target, environment)
         variable = profile.target.api_key_env
         key = None if variable is None else environment.get(variable)
@@ -117,6 +120,8 @@ def examine_profile(
         yield fail("launch", prospect.refused, "see the message; --force launches all the same")
     else:
         yield ok("launch", "program, model path and port are as they should be")
+    if (gfx := check_override({**environment, **profile.server.env})) is not None:
+        yield gfx
     yield from _check_flags(prospect)
     yield from _check_memory(prospect)
     needed = 1 if profile.gpu.source in ("sim", "none") else parallel_of(profile).world
