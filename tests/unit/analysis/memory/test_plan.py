@@ -69,7 +69,11 @@ def request(**changes: Any) -> PlanRequest:
 
 @pytest.mark.parametrize(
     ("config", "length", "tokens", "concurrency"),
-    [(TINY_QWEN, 2048, 2_097_152, 1024.0), (TINY_LLAMA, 500, 1_365_250, 2730.5)],
+    [
+        (TINY_QWEN, 2048, 2_097_152, 1024.0),
+        ({**TINY_QWEN, "torch_dtype": "float32"}, 2048, 2_097_152, 1024.0),
+        (TINY_LLAMA, 500, 1_365_250, 2730.5),
+    ],
 )
 def test_tokens_are_exact_where_the_bytes_of_the_cache_are_known(
     config: dict[str, Any], length: int, tokens: int, concurrency: float
