@@ -1,6 +1,7 @@
 """What a profile file may say. ``gpu_dash.server.profile_file`` reads and checks the TOML.
 
-A docstring under each field is the documentation of that field: ``gpu-dash profiles`` shows it.
+A docstring under each field is the documentation of that field: ``scripts.profile_docs`` puts it
+into ``docs/profiles.md``.
 """
 
 from __future__ import annotations
