@@ -20,7 +20,7 @@ class Gateway:
     fault: str = ""
     """``no_choices``, ``error_in_200``, ``string_error``, ``no_stream``, ``no_done``,
     ``no_usage``, ``cut_tokens``, ``cut_prompt``, ``short_context``, ``no_models``,
-    ``echo_key`` or ``rate_limited``."""
+    ``echo_key``, ``server_error`` or ``rate_limited``."""
     prefix: str = "/v1"
     """Path of the API."""
     key: str | None = None
@@ -99,6 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         prompt = len(body["messages"][0]["content"].split())
         if fault == "rate_limited":
             return self._json(429, {"error": {"message": "Too many requests", "code": 429}})
+        if fault == "server_error":
+            return self._json(500, {"error": "upstream broke"})
         if fault == "short_context" and prompt > 500:
             return self._json(400, {"error": {"message": "This model's context is 500 tokens"}})
         if fault == "no_choices":
