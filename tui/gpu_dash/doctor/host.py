@@ -9,14 +9,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from gpu_dash.doctor.check import Check, fail, ok, warn
 from gpu_dash.doctor.links import check_links
 from gpu_dash.doctor.settings import check_settings
+from gpu_dash.gpu.holders import gpu_memory_by_process
 from gpu_dash.gpu.once import read_once
 from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.gpu import GpuSample
+from gpu_dash.server.orphans import find_orphans
 
 GIB = 2**30
 _SHARED_MEMORY_BYTES = GIB
@@ -100,16 +100,10 @@ def _check_open_files() -> Check:
 
 def _check_orphans() -> Check:
     """Engines whose API server is gone hold their cards while the port is free."""
-    found = []
-    for process in psutil.process_iter(["pid", "ppid", "cmdline", "uids"]):
-        words = process.info["cmdline"] or [""]
-        uids = process.info["uids"]
-        is_ours = uids is not None and uids.real == os.getuid()
-        if is_ours and process.info["ppid"] == 1 and words[0].startswith("VLLM::"):
-            found.append(f"{words[0].split()[0]} (pid {process.info['pid']})")
-    if found:
-        action = "they hold GPU memory: end them with kill, after a look that nobody uses them"
-        return fail("orphans", f"engines without a server: {', '.join(found)}", action)
+    orphans = find_orphans(gpu_memory_by_process())
+    if orphans:
+        found = ", ".join(map(str, orphans))
+        return fail("orphans", f"engines without a server: {found}", "gpu-dash orphans --end")
     return ok("orphans", "no engine without a server")
 
 

@@ -279,6 +279,36 @@ spec:
             {"visible_devices": "0,1", "flags": {"tensor-parallel-size": "2"}},
         ),
         (
+            "set -exo pipefail\nTP=$1\nvllm serve acme/m -tp $TP",
+            {"env": {}, "flags": {"tensor-parallel-size": "$TP"}},
+        ),
+        (
+            "docker run --gpus all \\\n  # the cache\n  -v ~/.cache:/c \\\n"
+            "  -p 8000:8000 `# web` \\\n"
+            "  vllm/vllm-openai \\\n  --model acme/m",
+            {
+                "model": "acme/m",
+                "container": {
+                    "image": "vllm/vllm-openai",
+                    "gpus": "all",
+                    "mounts": ["~/.cache:/c"],
+                    "ports": ["8000:8000"],
+                },
+            },
+        ),
+        (
+            "vllm serve acme/m -tp $((SLURM_GPUS)) -O.mode=3 -ac.backend FLASHINFER -O3",
+            {
+                "flags": {
+                    "tensor-parallel-size": "$((SLURM_GPUS))",
+                    "compilation-config.mode": "3",
+                    "attention-config.backend": "FLASHINFER",
+                    "optimization-level": "3",
+                },
+                "unresolved": ["SLURM_GPUS"],
+            },
+        ),
+        (
             "singularity exec --nv vllm.sif \\\n  vllm serve acme/m --port 8000 &\npkill -f vllm",
             {"model": "acme/m", "port": 8000},
         ),

@@ -48,6 +48,8 @@ _FAR_FROM_A_SERVER = frozenset(
         "warn",
     ]
 )
+_FISH_EXPORT = re.compile(r"-[gUlq]*x[gUlq]*|--export")
+"""``set -gx NAME VALUE`` of fish; ``set -ex`` of other shells sets options of the shell."""
 _EXPORTS = frozenset({"export", "setenv"})
 _DECLARES = frozenset({"local", "readonly", "declare", "typeset"})
 _OPTIONS_WITH_PAIRS = frozenset({"-p", "--property", "-o", "-l", "--label"})
@@ -212,7 +214,10 @@ class ScriptReader:
             return
         options = [word.raw for word in words if word.raw.startswith("-")]
         words = [word for word in words if not word.raw.startswith("-")]
-        exports = verb in _EXPORTS or any("x" in option for option in options)
+        is_fish = any(_FISH_EXPORT.fullmatch(option) for option in options)
+        exports = verb in _EXPORTS or (is_fish if verb == "set" else "-x" in options)
+        if verb == "set" and options and not is_fish:
+            return
         if verb == "unset":
             for word in words:
                 self._variables.unset(word.raw)

@@ -17,7 +17,9 @@ _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _ESCAPED = re.compile(r"\\([\\$`])")
 """What a backslash protects in a here-document whose mark is not quoted."""
 _FLATTENED = re.compile(r"\\[ \t]+")
-_CUT_CONTINUATION = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n|\\[ \t]*#[^\n]*\n")
+_CUT_CONTINUATION = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n|\\[ \t]*#[^\n]*\n|\\\n(?:[ \t]*#[^\n]*\n)+")
+_TICKED_COMMENT = re.compile(r"`#[^`\n]*`")
+"""A comment inside of a continued command: an empty command's output."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class ShellReader:
             self._at = cut.end()
         elif text.startswith("\\\n", self._at):
             self._at += 2
+        elif ticked := _TICKED_COMMENT.match(text, self._at):
+            self._at = ticked.end()
         elif flattened := _FLATTENED.match(text, self._at):
             self._at = flattened.end()
         elif text[self._at] in " \t":
