@@ -127,7 +127,7 @@ class Examination:
             if any(check.status == "fail" for check in found):
                 return
         else:
-            yield ok("path", f"{self._endpoint.api_url} lists {len(ids)} models")
+            yield ok("path", f"{self._endpoint.api_url} lists {_counted(ids)}")
             model = self._check_model(ids, models)
             yield model
             if model.status == "fail":
@@ -311,6 +311,10 @@ def _ids(answer: Answer) -> list[str] | None:
     if answer.status != 200 or not isinstance(data, list):
         return None
     return [str(one["id"]) for one in data if isinstance(one, dict) and "id" in one]
+
+
+def _counted(ids: list[str]) -> str:
+    return f"{len(ids)} model{'' if len(ids) == 1 else 's'}"
 
 
 def _is_about_the_model(answer: Answer) -> bool:
