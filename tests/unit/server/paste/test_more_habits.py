@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
 
+from gpu_dash.model.errors import UsageError
 from gpu_dash.server.flags.history import NEWEST
 from gpu_dash.server.paste.profile_text import profile_text
 from gpu_dash.server.paste.text import import_text
@@ -341,3 +343,28 @@ def test_a_secret_stands_nowhere(text: str) -> None:
 
     assert "0123456789" not in json.dumps(imported.as_json())
     assert "0123456789" not in profile_text(imported, NEWEST)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<EOF\n" * 40 + "vllm serve acme/m",
+        "r<<EOF\n<<EOF\nvllm serve acme/m",
+        'bash -c "' * 60 + "vllm serve acme/m",
+        "vllm serve acme/m > log 2>&",
+        "a=(" * 20_000 + "vllm serve acme/m",
+        "$(" * 40_000 + "vllm serve acme/m",
+        "{{" * 40_000 + "vllm serve acme/m",
+        "vllm serve acme/m " + "<a" * 40_000,
+        "a: &a\n  image: vllm\n  b: *a\n",
+        "a: &a [x, x]\n"
+        + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)).replace(
+            "*a0", "*a"
+        )
+        + "image: vllm/vllm-openai\nargs: [--model, a/b]\n",
+        "x:\n" + "".join(" " * n + "- - x:\n" for n in range(1, 400)) + "image: vllm",
+    ],
+)
+def test_a_text_that_nobody_means_well_with_ends_all_the_same(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        import_text(text)

@@ -32,6 +32,10 @@ _TEMPLATE_VALUE = re.compile(
 )
 
 
+MAX_NODES, MAX_DEPTH = 20_000, 100
+"""Far above any manifest that a person pastes."""
+
+
 class _TextLoader(yaml.SafeLoader):
     """Every scalar is text, as it stands; ``<<`` still merges."""
 
@@ -88,9 +92,26 @@ def _documents(text: str) -> list[Any] | None:
     text = _TEMPLATE_VALUE.sub(r"\1'\2'", text)
     try:
         documents = list(yaml.load_all(text, Loader=_TextLoader))
-    except (yaml.YAMLError, ValueError, TypeError):
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return None
+    if _nodes(documents, MAX_DEPTH, MAX_NODES) > MAX_NODES:
         return None
     return documents if any(isinstance(one, dict | list) for one in documents) else None
+
+
+def _nodes(node: Any, depth: int, most: int) -> int:
+    """How many nodes there are, aliases counted where they are used; more than ``most`` is enough
+    to know, and so is a node that holds itself."""
+    if not isinstance(node, dict | list):
+        return 1
+    if depth == 0:
+        return most + 1
+    count = 1
+    for one in node.values() if isinstance(node, dict) else node:
+        count += _nodes(one, depth - 1, most - count)
+        if count > most:
+            break
+    return count
 
 
 def _containers(node: Any) -> Iterator[Mapping[str, Any]]:
