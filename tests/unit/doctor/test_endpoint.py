@@ -270,3 +270,11 @@ def test_the_gateway_of_taotoken_works_with_and_without_v1(path: str) -> None:
         checks = examine(gateway, path=path, key=KEY)
 
     assert not failed(checks)
+
+
+def test_an_answer_without_an_end_is_left() -> None:
+    with stub_gateway(fault="endless") as gateway:
+        checks = examine(gateway)
+
+    assert failed(checks) == {"choices"}
+    assert "passes 8 MiB" in checks["choices"].detail
