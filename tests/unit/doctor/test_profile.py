@@ -13,6 +13,7 @@ from gpu_dash.doctor.profile import look_ahead
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.model.profile import Profile, ServerProfile, TargetProfile
+from gpu_dash.model.server import HandleKind
 
 GIB = 2**30
 CONFIG = {
@@ -100,3 +101,61 @@ def test_an_endpoint_is_named_with_what_the_environment_says() -> None:
 
     assert prospect.starts == "http://gate, model m"
     assert prospect.corrected is None
+
+
+COMPOSE = """\
+services:
+  web: {{image: nginx}}
+  llm:
+    image: vllm/vllm-openai:v0.33.0
+    command: ["{model}", "--tensor-parallel-size", "2", "--max-model-len", "8192", {more}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"), [("--enforce-eager", []), ('--swap-space, "8"', ["swap-space"])]
+)
+def test_the_flags_of_a_compose_file_are_checked_and_planned_too(
+    model: Path, tmp_path: Path, more: str, wrong: list[str]
+) -> None:
+    (tmp_path / "compose.yaml").write_text(COMPOSE.format(model=model, more=more))
+    server = ServerProfile(
+        model=str(model), kind=HandleKind.CONTAINER, command=("sh",), port=1,
+        compose_file="compose.yaml", compose_service="llm",
+    )  # fmt: skip
+
+    prospect = look_ahead(
+        Profile(name="c", server=server), {"PATH": "/bin"}, str(tmp_path), cards(2)
+    )
+
+    assert prospect.corrected is not None
+    assert [one.name for one in prospect.corrected.checked.corrections] == wrong
+    assert not prospect.corrected.is_changed
+    assert prospect.planned is not None
+    assert prospect.planned.request.split.tensor == 2
+    assert prospect.planned.plan.max_model_len == 8192
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("services: {web: {image: nginx}}", "no service 'llm'"),
+        ("- a", "no service"),
+        ("{", "no valid YAML"),
+    ],
+)
+def test_a_compose_file_that_cannot_be_read_gives_no_plan(
+    model: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "compose.yaml").write_text(text)
+    server = ServerProfile(
+        model=str(model), kind=HandleKind.CONTAINER, command=("sh",), port=1,
+        compose_file="compose.yaml", compose_service="llm",
+    )  # fmt: skip
+
+    prospect = look_ahead(
+        Profile(name="c", server=server), {"PATH": "/bin"}, str(tmp_path), cards(2)
+    )
+
+    assert prospect.planned is None
+    assert said in prospect.no_plan

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpu_dash.analysis.memory.plan import GIB
 from gpu_dash.doctor.check import Check, fail, ok, warn
+from gpu_dash.doctor.compose import as_written
 from gpu_dash.doctor.examine import examine_endpoint
 from gpu_dash.doctor.gfx import check_override
 from gpu_dash.doctor.host import examine_host
@@ -68,13 +69,15 @@ def look_ahead(
     release = release_to_check(profile, environment)
     corrected = correct_profile(profile, release)
     planned, no_plan, other_cards = None, "", ""
+    given = profile
     try:
         if profile.server.compose_file is not None:
-            raise UsageError("what the server is given stands in the compose file")
-        planned = plan_profile(profile, environment, folder, cards, release)
+            given, checked = as_written(profile, folder, release)
+            corrected = CorrectedProfile(profile, checked, left=checked.corrections)
+        planned = plan_profile(given, environment, folder, cards, release)
     except NoCards as error:
         no_plan = str(error)
-        other_cards = table_of_cards(profile, environment, folder, release)
+        other_cards = table_of_cards(given, environment, folder, release)
     except UsageError as error:
         no_plan = str(error)
     return Prospect(
@@ -164,6 +167,8 @@ def _check_flags(prospect: Prospect) -> Iterator[Check]:
         return
     for one in right.checked.corrections:
         action = f"gpu-dash profiles check {prospect.profile.name} --write puts it right"
+        if not right.is_changed:
+            action = f"put it right in {prospect.profile.server.compose_file or 'the profile'}"
         yield fail("flags", one.detail, action)
     for warning in right.checked.warnings:
         yield warn("flags", warning, "make sure that the server is that fork")

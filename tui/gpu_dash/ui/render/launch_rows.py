@@ -137,7 +137,9 @@ def _flag_rows(prospect: Prospect, looked: Looked, width: int) -> list[Row]:
             lines.append((f"corrected ({offer}):", Role.GOOD if looked.accepted else Role.STRONG))
             lines.append((f"  {command_line(right.profile.server)}", Role.PLAIN))
         if right.left:
-            lines.append(("the rest has to be put right in the profile", Role.WARN))
+            where = prospect.profile.server.compose_file or "the profile"
+            what = "the rest has" if right.is_changed else "that has"
+            lines.append((f"{what} to be put right in {where}", Role.WARN))
     lines += [(f"! {warning}", Role.WARN) for warning in right.checked.warnings]
     return _block("FLAGS", lines, width)
 
