@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ class Gateway:
     fault: str = ""
     """``no_choices``, ``error_in_200``, ``string_error``, ``no_stream``, ``no_done``,
     ``no_usage``, ``cut_tokens``, ``cut_prompt``, ``short_context``, ``no_models``,
-    ``echo_key`` or ``rate_limited``."""
+    ``echo_key``, ``server_error``, ``endless`` or ``rate_limited``."""
     prefix: str = "/v1"
     """Path of the API."""
     key: str | None = None
@@ -99,6 +99,10 @@ class _Handler(BaseHTTPRequestHandler):
         prompt = len(body["messages"][0]["content"].split())
         if fault == "rate_limited":
             return self._json(429, {"error": {"message": "Too many requests", "code": 429}})
+        if fault == "endless":
+            return self._endless()
+        if fault == "server_error":
+            return self._json(500, {"error": "upstream broke"})
         if fault == "short_context" and prompt > 500:
             return self._json(400, {"error": {"message": "This model's context is 500 tokens"}})
         if fault == "no_choices":
@@ -123,6 +127,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self.gateway.fault != "no_done":
             text += "data: [DONE]\n\n"
         self._send(200, "text/event-stream", text.encode())
+
+    def _endless(self) -> None:
+        """An answer that never ends, as long as somebody reads it."""
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b" " * 65536)
 
     def _json(self, status: int, value: Any) -> None:
         self._send(status, "application/json", json.dumps(value).encode())

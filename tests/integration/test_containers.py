@@ -71,7 +71,9 @@ def run(folder: Path, profile: str) -> tuple[list[list[str]], str]:
     install(folder)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     done = gpu_dash(
-        *("run", str(path), "--json", "--out", str(folder / "out")), cwd=folder, env=environment
+        *("run", str(path), "--force", "--json", "--out", str(folder / "out")),
+        cwd=folder,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr
     step = json.loads(done.stdout.splitlines()[0])

@@ -14,6 +14,7 @@ import pytest
 
 from gpu_dash.server.profile_file import read_profile
 from scripts.bootstrap_pip import LOCK, locked_wheel
+from scripts.profile_docs import PAGE, page
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted(ROOT.glob("profiles/*.toml"))
@@ -123,3 +124,7 @@ def test_a_text_links_only_to_files_that_are_there(path: Path) -> None:
     missing = [link for link in links if "://" not in link and not (ROOT / link).is_file()]
 
     assert not missing
+
+
+def test_the_page_of_the_profiles_fields_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m scripts.profile_docs"

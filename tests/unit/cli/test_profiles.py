@@ -197,3 +197,24 @@ def test_a_launch_can_be_begun_as_corrected(tmp_path: Path) -> None:
 
     assert isinstance(begun, Launch)
     assert begun.profile.server.flags == {"seed": 1}
+
+
+def test_flags_of_a_compose_file_are_checked_and_the_file_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = profiles("check", "qwen-32b-fp16-tp4-compose")
+    text = (
+        "services:\n  vllm:\n    image: vllm/vllm-openai\n    command: --model a/b --swap-space 4\n"
+    )
+    (tmp_path / "docker-compose.yml").write_text(text)
+
+    found = profiles("check", "qwen-32b-fp16-tp4-compose")
+    written = profiles("check", "qwen-32b-fp16-tp4-compose", "--write")
+
+    assert missing.return_value == 0
+    assert "No such file" in missing.output
+    assert found.return_value == 1
+    assert "--swap-space is gone" in found.output
+    assert isinstance(written.exception, UsageError)
+    assert (tmp_path / "docker-compose.yml").read_text() == text

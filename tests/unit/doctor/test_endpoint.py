@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner
 
 from gpu_dash.cli.doctor import command
 from gpu_dash.doctor.check import Check, CheckStatus
+from gpu_dash.doctor.endpoint import Answer
 from gpu_dash.doctor.examine import examine_endpoint
 from tests.fakes.gateway import KEY, Gateway, stub_gateway
 
@@ -199,3 +202,79 @@ def test_the_key_is_never_shown_even_if_the_endpoint_repeats_it(
     assert result.return_value == 1
     assert {"check", "status", "detail", "action"} == set(rows[0])
     assert {row["status"] for row in rows} <= {"ok", "warn", "fail"}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"error": {"message": "no such thing", "code": 400}}', "no such thing"),
+        ('{"error": {"code": "context_length_exceeded"}}', "context_length_exceeded"),
+        ('{"error": "Unauthorized"}', "Unauthorized"),
+        ('{"detail": "Not Found"}', "Not Found"),
+        ('{"message": "quota is used up"}', "quota is used up"),
+        ("<html>502 Bad Gateway</html>", "<html>502 Bad Gateway</html>"),
+        ('["a", "list"]', '["a", "list"]'),
+        ("", ""),
+        ('{"error": {"message": "two\\nlines \\u001b[31mred"}}', "two ⏎ lines"),
+    ],
+)
+def test_what_an_error_body_says_in_any_of_its_forms(body: str, said: str) -> None:
+    error = Answer(400, body, "application/json").error
+
+    assert error.startswith(said)
+    assert "\x1b" not in error
+    assert "\n" not in error
+
+
+def test_a_name_that_nobody_knows_ends_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*asked: object, **options: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    found = listed("http://gateway.invalid:8000", None, None, None)
+
+    assert (found[-1].check, found[-1].status) == ("resolve", CheckStatus.FAIL)
+    assert "Name or service not known" in found[-1].detail
+
+
+def test_a_certificate_that_is_refused_is_told_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refusing:
+        def wrap_socket(self, *asked: object, **options: object) -> NoReturn:
+            error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+            error.verify_message = "self-signed certificate"
+            raise error
+
+    monkeypatch.setattr(ssl, "create_default_context", Refusing)
+    with stub_gateway() as gateway:
+        found = listed(gateway.url.replace("http:", "https:"), None, None, None)
+
+    assert (found[-1].check, found[-1].status) == ("tls", CheckStatus.FAIL)
+    assert "self-signed certificate" in found[-1].detail
+    assert "SSL_CERT_FILE" in str(found[-1].action)
+
+
+def test_an_answer_that_is_an_error_of_the_server_is_told_as_such() -> None:
+    with stub_gateway(fault="server_error") as gateway:
+        checks = examine(gateway)
+
+    assert failed(checks) == {"choices"}
+    assert "500: upstream broke" in checks["choices"].detail
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/v1"])
+def test_the_gateway_of_taotoken_works_with_and_without_v1(path: str) -> None:
+    """Its base is ``https://taotoken.net/api``; its paths are below ``/api/v1``."""
+    with stub_gateway(prefix="/api/v1", key=KEY) as gateway:
+        checks = examine(gateway, path=path, key=KEY)
+
+    assert not failed(checks)
+
+
+def test_an_answer_without_an_end_is_left() -> None:
+    with stub_gateway(fault="endless") as gateway:
+        checks = examine(gateway)
+
+    assert failed(checks) == {"choices"}
+    assert "passes 8 MiB" in checks["choices"].detail

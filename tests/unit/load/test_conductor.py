@@ -294,6 +294,24 @@ def test_steps_of_so_many_requests_begin_when_the_last_has_ended(play: Play) -> 
     assert play.of(StepFinished)[0].slo == Slo(ttft_s=1)
 
 
+def test_requests_that_warm_up_come_before_the_first_step_and_have_no_window(play: Play) -> None:
+    play.ramp(LoadPlan(ramp=(1, 2), requests=5, warmup_requests=1))
+    assert play.loads() == [(1, 1, 1)]
+    assert play.windows() == []
+    assert play.state() is LoadState.WARMUP
+    play.go(500)
+    play.drained(1)
+    assert play.loads()[-1] == (2, 1, 5)
+    assert play.windows() == [(2, 500, None)]
+    play.drained(2)
+    assert play.loads()[-1] == (3, 2, 5)
+    play.drained(3)
+    assert play.state() is LoadState.IDLE
+    assert [(step, was_open) for step, was_open, *_ in play.finished()] == [
+        *((1, False), (2, True), (3, True))
+    ]
+
+
 def test_a_key_ends_a_step_of_so_many_requests(play: Play) -> None:
     play.ramp(LoadPlan(ramp=(2, 4), requests=30))
     play.go(20)

@@ -12,6 +12,8 @@ import click
 
 from gpu_dash.cli.host_desk import HostDesk
 from gpu_dash.cli.options import print_json
+from gpu_dash.doctor.compose import as_written
+from gpu_dash.doctor.gfx import override_words
 from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.profile import LoadProfile, Profile
@@ -111,10 +113,14 @@ def check_profile(
             click.echo(f"{profile.name}: {strip_controls(one.detail)}")
         for warning in checked.warnings:
             click.echo(f"{profile.name}: note: {strip_controls(warning)}")
-        if not checked.corrections and starts_vllm(profile):
+        if not checked.corrections and not checked.warnings and starts_vllm(profile):
             click.echo(f"{profile.name}: right for vLLM {show(release)}")
     if not checked.corrections:
         return 0
+    if profile.server.compose_file is not None:
+        if write:
+            raise UsageError(f"put that right in {profile.server.compose_file}: it is not ours")
+        return 1
     right = correct_profile(profile, release)
     if not write:
         if not as_json and right.is_changed:
@@ -209,6 +215,11 @@ def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> C
     server = profile.server
     if not starts_vllm(profile):
         return CheckedLaunch((), ("it starts no vLLM, so its flags are its program's own",))
+    if server.compose_file is not None:
+        try:
+            return as_written(profile, os.getcwd(), release)[1]
+        except UsageError as error:
+            return CheckedLaunch((), (str(error),))
     variables = tuple(server.env)
     return check_launch(dict(server.flags), variables, release, installed=installed)
 
@@ -230,6 +241,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
         facts += [("key", f"from ${target.api_key_env}")] if target.api_key_env else []
         facts += [("request", f"{name} = {value}") for name, value in target.extra_body.items()]
         facts += [("host", f"{name}={value}") for name, value in target.host_env.items()]
+        facts += [("gfx", words)] if (words := override_words(target.host_env)) else []
     else:
         facts.append(("starts", command_line(server)))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]

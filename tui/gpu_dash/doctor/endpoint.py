@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import httpx
 
 REQUEST_TIMEOUT_S = 30.0
+MAX_BODY_BYTES = 8 * 2**20
+"""Far above the answers to what is asked here."""
 ASKED_TOKENS = 48
 LONGEST_PROMPT_WORDS = 24_000
 _CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
@@ -87,12 +90,20 @@ class Endpoint:
     def _send(self, method: str, url: str, body: dict[str, Any] | None) -> Answer | str:
         import httpx
 
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        text = bytearray()
         try:
-            response = self._client.request(method, url, json=body)
+            with self._client.stream(method, url, json=body) as response:
+                for chunk in response.iter_bytes():
+                    text += chunk
+                    if len(text) > MAX_BODY_BYTES:
+                        return f"its answer passes {MAX_BODY_BYTES // 2**20} MiB and goes on"
+                    if time.monotonic() > deadline:
+                        return f"its answer does not end within {REQUEST_TIMEOUT_S:.0f} s"
         except httpx.HTTPError as error:
             return str(error) or type(error).__name__
         kind = response.headers.get("content-type", "")
-        return Answer(response.status_code, response.text, kind)
+        return Answer(response.status_code, text.decode(errors="replace"), kind)
 
 
 class Examination:
@@ -127,7 +138,7 @@ class Examination:
             if any(check.status == "fail" for check in found):
                 return
         else:
-            yield ok("path", f"{self._endpoint.api_url} lists {len(ids)} models")
+            yield ok("path", f"{self._endpoint.api_url} lists {_counted(ids)}")
             model = self._check_model(ids, models)
             yield model
             if model.status == "fail":
@@ -311,6 +322,10 @@ def _ids(answer: Answer) -> list[str] | None:
     if answer.status != 200 or not isinstance(data, list):
         return None
     return [str(one["id"]) for one in data if isinstance(one, dict) and "id" in one]
+
+
+def _counted(ids: list[str]) -> str:
+    return f"{len(ids)} model{'' if len(ids) == 1 else 's'}"
 
 
 def _is_about_the_model(answer: Answer) -> bool:

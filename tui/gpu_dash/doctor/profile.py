@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from gpu_dash.analysis.memory.plan import GIB
 from gpu_dash.doctor.check import Check, fail, ok, warn
+from gpu_dash.doctor.compose import as_written
 from gpu_dash.doctor.examine import examine_endpoint
+from gpu_dash.doctor.gfx import check_override
 from gpu_dash.doctor.host import examine_host
 from gpu_dash.doctor.memory import NoCards, PlannedProfile, plan_profile, table_of_cards
 from gpu_dash.gpu.once import read_once
@@ -67,13 +69,15 @@ def look_ahead(
     release = release_to_check(profile, environment)
     corrected = correct_profile(profile, release)
     planned, no_plan, other_cards = None, "", ""
+    given = profile
     try:
         if profile.server.compose_file is not None:
-            raise UsageError("what the server is given stands in the compose file")
-        planned = plan_profile(profile, environment, folder, cards, release)
+            given, checked = as_written(profile, folder, release)
+            corrected = CorrectedProfile(profile, checked, left=checked.corrections)
+        planned = plan_profile(given, environment, folder, cards, release)
     except NoCards as error:
         no_plan = str(error)
-        other_cards = table_of_cards(profile, environment, folder, release)
+        other_cards = table_of_cards(given, environment, folder, release)
     except UsageError as error:
         no_plan = str(error)
     return Prospect(
@@ -106,6 +110,8 @@ def examine_profile(
         UsageError: the endpoint's URL is none.
     """
     if profile.target is not None:
+        if (gfx := check_override(profile.target.host_env)) is not None:
+            yield gfx
         url, model = endpoint_of(profile.target, environment)
         variable = profile.target.api_key_env
         key = None if variable is None else environment.get(variable)
@@ -117,6 +123,8 @@ def examine_profile(
         yield fail("launch", prospect.refused, "see the message; --force launches all the same")
     else:
         yield ok("launch", "program, model path and port are as they should be")
+    if (gfx := check_override({**environment, **profile.server.env})) is not None:
+        yield gfx
     yield from _check_flags(prospect)
     yield from _check_memory(prospect)
     needed = 1 if profile.gpu.source in ("sim", "none") else parallel_of(profile).world
@@ -159,6 +167,8 @@ def _check_flags(prospect: Prospect) -> Iterator[Check]:
         return
     for one in right.checked.corrections:
         action = f"gpu-dash profiles check {prospect.profile.name} --write puts it right"
+        if not right.is_changed:
+            action = f"put it right in {prospect.profile.server.compose_file or 'the profile'}"
         yield fail("flags", one.detail, action)
     for warning in right.checked.warnings:
         yield warn("flags", warning, "make sure that the server is that fork")

@@ -88,6 +88,8 @@ class _Step:
     closes_at: float | None = None
     is_open: bool = False
     first_sent_at: float | None = None
+    is_warmup: bool = False
+    """Its requests warm the server up: no window opens, and it has no result."""
 
     def finished(self) -> StepFinished:
         return StepFinished(
@@ -98,6 +100,11 @@ class _Step:
             opened_at=self.opens_at if self.requests is None else None,
             closed_at=self.closes_at,
         )
+
+
+def _warms_by_requests(plan: LoadPlan) -> bool:
+    """Whether a ramp whose steps are so many requests begins with some that do not count."""
+    return plan.requests is not None and plan.warmup_requests > 0
 
 
 class Conductor:
@@ -134,7 +141,7 @@ class Conductor:
         self._plan = plan
         self._mode = LoadMode.RAMP
         self._ramp_index = 0
-        self._begin_step(levels_of(plan)[0], now)
+        self._begin_step(levels_of(plan)[0], now, is_warmup=_warms_by_requests(plan))
         return self._pass_time(now)
 
     def set_level(self, level: Level, now: float) -> list[Output]:
@@ -236,6 +243,8 @@ class Conductor:
         current = self._current
         if current is None:
             return self._cancel_at
+        if current.is_warmup:
+            return self._cancel_at
         if current.opens_at is None:
             return current.began_at + current.plan.timeout_s
         return current.closes_at if current.is_open else current.opens_at
@@ -246,7 +255,7 @@ class Conductor:
 
     def _pass_time(self, now: float) -> list[Output]:
         current = self._current
-        if current is not None:
+        if current is not None and not current.is_warmup:
             if current.opens_at is None and now >= current.began_at + current.plan.timeout_s:
                 self._decide_window(current, now + LEAD_S)
                 self._changed(now)
@@ -263,15 +272,19 @@ class Conductor:
 
     # -- steps ---------------------------------------------------------------------------------
 
-    def _begin_step(self, level: Level, now: float) -> None:
+    def _begin_step(self, level: Level, now: float, *, is_warmup: bool = False) -> None:
         self._newest_step += 1
         is_ramp = self._mode is LoadMode.RAMP
         requests = self._plan.requests if is_ramp else None
-        step = _Step(self._newest_step, level, requests, self._plan, began_at=now)
+        if is_warmup:
+            requests = self._plan.warmup_requests
+        step = _Step(
+            self._newest_step, level, requests, self._plan, began_at=now, is_warmup=is_warmup
+        )
         self._current = step
         self._cancel_at = None
         # a window that is known goes first, so that no request ends before the worker knows it
-        if requests is not None or not self._draining:
+        if not is_warmup and (requests is not None or not self._draining):
             self._decide_window(step, now)
         self._out.append(
             SetLoad(
@@ -333,7 +346,7 @@ class Conductor:
 
     def _next_step(self, before: _Step, now: float) -> None:
         """What follows when a step has run its course."""
-        if self._mode is LoadMode.MANUAL:
+        if self._mode is LoadMode.MANUAL or before.is_warmup:
             self._begin_step(before.level, now)
         elif self._ramp_index + 1 < len(levels_of(self._plan)):
             self._ramp_index += 1

@@ -115,6 +115,8 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warmup_s: float = 5.0
     requests: int | None = None
     """Instead of a window: a step is this many requests, from first send to last token."""
+    warmup_requests: int = 0
+    """With ``requests``: so many before the first step that do not count."""
     workers: int = 1
     """Load processes that share the load; decided when the session begins."""
     endpoint: Endpoint = Endpoint.COMPLETIONS

@@ -1,6 +1,7 @@
 """What a profile file may say. ``gpu_dash.server.profile_file`` reads and checks the TOML.
 
-A docstring under each field is the documentation of that field: ``gpu-dash profiles`` shows it.
+A docstring under each field is the documentation of that field: ``scripts.profile_docs`` puts it
+into ``docs/profiles.md``.
 """
 
 from __future__ import annotations
@@ -122,6 +123,9 @@ class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Go on to ``output_tokens`` whatever the model says (vLLM's ``ignore_eos``)."""
     requests: int | None = None
     """Instead of ``step``: a step is this many requests."""
+    warmup_requests: int = 0
+    """With ``requests``, in place of ``warmup``: so many before the first step that do not
+    count."""
     seed: int = 0
     """The same number makes the same prompts and arrivals; 0 makes others each time."""
     timeout: str = "120s"
@@ -207,6 +211,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             output_spread=spread,
             ignore_eos=load.ignore_eos,
             requests=load.requests,
+            warmup_requests=load.warmup_requests,
             seed=load.seed,
             retries=load.retries,
             slo=None if load.slo is None else parse_slo(load.slo),

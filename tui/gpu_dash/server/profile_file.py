@@ -187,6 +187,10 @@ def check_profile(profile: Profile, where: str) -> None:
         check_load(profile)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
+    if not 0 <= load.warmup_requests <= MOST:
+        fail("load.warmup_requests", load.warmup_requests, "is no number of requests")
+    if load.warmup_requests and load.requests is None:
+        fail("load.warmup_requests", load.warmup_requests, "goes with load.requests; else warmup")
     if profile.expected is not None:
         _check_band(profile.expected, fail)
     if not 1 <= profile.gpu.simulated_cards <= MAX_SIMULATED_CARDS:

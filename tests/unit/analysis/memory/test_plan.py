@@ -69,7 +69,11 @@ def request(**changes: Any) -> PlanRequest:
 
 @pytest.mark.parametrize(
     ("config", "length", "tokens", "concurrency"),
-    [(TINY_QWEN, 2048, 2_097_152, 1024.0), (TINY_LLAMA, 500, 1_365_250, 2730.5)],
+    [
+        (TINY_QWEN, 2048, 2_097_152, 1024.0),
+        ({**TINY_QWEN, "torch_dtype": "float32"}, 2048, 2_097_152, 1024.0),
+        (TINY_LLAMA, 500, 1_365_250, 2730.5),
+    ],
 )
 def test_tokens_are_exact_where_the_bytes_of_the_cache_are_known(
     config: dict[str, Any], length: int, tokens: int, concurrency: float
@@ -336,3 +340,33 @@ def test_a_config_that_is_none(tmp_path: Path, text: str) -> None:
     )
 
     assert isinstance(result.exception, UsageError)
+
+
+def test_several_cards_make_a_table_and_a_list(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(QWEN3_32B))
+    arguments = [str(tmp_path), "--gpus", "2", "--gpu-memory", "4090", "--gpu-memory", "80GiB"]
+
+    def run(*more: str) -> tuple[str, int]:
+        result = CliRunner().invoke(command, [*arguments, *more], standalone_mode=False)
+        return result.output, result.return_value
+
+    table, code = run()
+    rows = json.loads(run("--json")[0])
+    every = CliRunner().invoke(command, [str(tmp_path), "--every-card"], standalone_mode=False)
+
+    assert [line.split()[:3] for line in table.splitlines()[2:4]] == [
+        *(["RTX", "4090", "24.0"], ["80.0", "GiB", "80.0"])
+    ]
+    assert "more or larger GPUs" in table
+    assert code == 0
+    assert [(row["card"], row["fits"]) for row in rows] == [("RTX 4090", False), ("80.0 GiB", True)]
+    assert "MI300X" in every.output
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"), [("48", "write the unit: 48GiB"), ("h2000", "one of RTX 4090")]
+)
+def test_a_memory_that_is_none_is_refused_with_what_to_write(memory: str, said: str) -> None:
+    result = CliRunner().invoke(command, ["c.json", "--gpu-memory", memory], standalone_mode=False)
+
+    assert said in str(result.exception)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
 
+from gpu_dash.model.errors import UsageError
 from gpu_dash.server.flags.history import NEWEST
 from gpu_dash.server.paste.profile_text import profile_text
 from gpu_dash.server.paste.text import import_text
@@ -279,6 +281,36 @@ spec:
             {"visible_devices": "0,1", "flags": {"tensor-parallel-size": "2"}},
         ),
         (
+            "set -exo pipefail\nTP=$1\nvllm serve acme/m -tp $TP",
+            {"env": {}, "flags": {"tensor-parallel-size": "$TP"}},
+        ),
+        (
+            "docker run --gpus all \\\n  # the cache\n  -v ~/.cache:/c \\\n"
+            "  -p 8000:8000 `# web` \\\n"
+            "  vllm/vllm-openai \\\n  --model acme/m",
+            {
+                "model": "acme/m",
+                "container": {
+                    "image": "vllm/vllm-openai",
+                    "gpus": "all",
+                    "mounts": ["~/.cache:/c"],
+                    "ports": ["8000:8000"],
+                },
+            },
+        ),
+        (
+            "vllm serve acme/m -tp $((SLURM_GPUS)) -O.mode=3 -ac.backend FLASHINFER -O3",
+            {
+                "flags": {
+                    "tensor-parallel-size": "$((SLURM_GPUS))",
+                    "compilation-config.mode": "3",
+                    "attention-config.backend": "FLASHINFER",
+                    "optimization-level": "3",
+                },
+                "unresolved": ["SLURM_GPUS"],
+            },
+        ),
+        (
             "singularity exec --nv vllm.sif \\\n  vllm serve acme/m --port 8000 &\npkill -f vllm",
             {"model": "acme/m", "port": 8000},
         ),
@@ -311,3 +343,28 @@ def test_a_secret_stands_nowhere(text: str) -> None:
 
     assert "0123456789" not in json.dumps(imported.as_json())
     assert "0123456789" not in profile_text(imported, NEWEST)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<EOF\n" * 40 + "vllm serve acme/m",
+        "r<<EOF\n<<EOF\nvllm serve acme/m",
+        'bash -c "' * 60 + "vllm serve acme/m",
+        "vllm serve acme/m > log 2>&",
+        "a=(" * 20_000 + "vllm serve acme/m",
+        "$(" * 40_000 + "vllm serve acme/m",
+        "{{" * 40_000 + "vllm serve acme/m",
+        "vllm serve acme/m " + "<a" * 40_000,
+        "a: &a\n  image: vllm\n  b: *a\n",
+        "a: &a [x, x]\n"
+        + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)).replace(
+            "*a0", "*a"
+        )
+        + "image: vllm/vllm-openai\nargs: [--model, a/b]\n",
+        "x:\n" + "".join(" " * n + "- - x:\n" for n in range(1, 400)) + "image: vllm",
+    ],
+)
+def test_a_text_that_nobody_means_well_with_ends_all_the_same(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        import_text(text)

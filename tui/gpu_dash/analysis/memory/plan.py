@@ -106,7 +106,7 @@ def plan_memory(shape: ModelShape, request: PlanRequest) -> MemoryPlan:
         UsageError: a dtype or quantization that is not known here.
     """
     split = request.split
-    element = dtype_bytes(request.dtype if request.dtype not in (None, "auto") else shape.dtype)
+    element = _element_bytes(shape, request.dtype)
     quantization = request.quantization or shape.quantization
     weights = _weights(shape, request, quantization_bytes(quantization, element), element)
     activation = _activation(shape, request, element)
@@ -139,6 +139,13 @@ def plan_memory(shape: ModelShape, request: PlanRequest) -> MemoryPlan:
         peak_bytes_per_gpu=weights + activation + round(kv_bytes * wanted),
         reasons=reasons,
     )
+
+
+def _element_bytes(shape: ModelShape, dtype: str | None) -> int:
+    """Bytes of one element. Asked for nothing, vLLM serves a model of float32 in 16 bits."""
+    if dtype is None or dtype == "auto":
+        return min(2, dtype_bytes(shape.dtype))
+    return dtype_bytes(dtype)
 
 
 def _weights(shape: ModelShape, request: PlanRequest, linear: float, element: int) -> int:

@@ -47,7 +47,8 @@ def plan_facts(request: PlanRequest, plan: MemoryPlan) -> list[tuple[str, str]]:
 def card_table(
     shape: ModelShape, requests: Sequence[PlanRequest], plans: Sequence[MemoryPlan]
 ) -> str:
-    """The same launch on several types of card, one line each."""
+    """The same launch on several types of card, one line each; what decides comes first, for a
+    screen that cuts lines."""
     first = requests[0]
     split = first.split
     head = (
@@ -55,16 +56,16 @@ def card_table(
         f"TP {split.tensor} PP {split.pipeline} DP {split.data}, "
         f"{plans[0].max_model_len:,} tokens a request"
     )
-    titles = f"  {'card':<11}{'memory':>8}  {'':<4}{'weights':>9}{'KV GiB':>9}{'KV tokens':>12}"
-    lines = [head, f"{titles}{'requests':>10}{'longest':>10}{'peak':>8}  first knob"]
+    titles = f"  {'card':<11}{'memory':>8}  {'':<4}{'requests':>10}{'KV tokens':>12}{'KV GiB':>9}"
+    lines = [head, f"{titles}{'weights':>9}{'longest':>10}{'peak':>8}  first knob"]
     for request, plan in zip(requests, plans, strict=True):
         reason = plan.reasons[0] if plan.reasons else ""
         knob = reason.partition("1. ")[2].partition(";")[0] or reason[:60]
         line = (
             f"  {request.card:<11}{request.gpu_memory_bytes / GIB:>8.1f}  "
-            f"{'fits' if plan.fits else 'NO':<4}{plan.weights_bytes_per_gpu / GIB:>9.1f}"
-            f"{plan.kv_bytes_per_gpu / GIB:>9.1f}{plan.cache.tokens:>12,}"
-            f"{plan.cache.max_concurrency:>9.1f}x{plan.longest_model_len:>10,}"
+            f"{'fits' if plan.fits else 'NO':<4}{plan.cache.max_concurrency:>9.1f}x"
+            f"{plan.cache.tokens:>12,}{plan.kv_bytes_per_gpu / GIB:>9.1f}"
+            f"{plan.weights_bytes_per_gpu / GIB:>9.1f}{plan.longest_model_len:>10,}"
             f"{plan.peak_bytes_per_gpu / GIB:>8.1f}  {knob}"
         )
         lines.append(line.rstrip())

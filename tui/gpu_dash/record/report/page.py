@@ -111,7 +111,8 @@ def _body(
             )
         )
     if story.windows:
-        parts.append(_section("Steps", steps_table(story.windows)))
+        expected = meta.plan.expected if meta.plan is not None else None
+        parts.append(_section("Steps", steps_table(story.windows, expected)))
     if story.findings:
         parts.append(_section("Findings", findings_table(story.findings, numbers)))
     if costs:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu_dash.analysis.band import against_band
 from gpu_dash.analysis.card_steps import CardStep
 from gpu_dash.analysis.throttle_cost import ThrottleCost
+from gpu_dash.model.load import ExpectedBand, StepResult
 from gpu_dash.model.offered import highest, lowest
 from gpu_dash.record.journal import THROTTLE_CHECK
 from gpu_dash.record.report.curves import CardCurves
@@ -42,9 +44,14 @@ _TEXTS = frozenset(
 """Columns that hold words; all others hold numbers and are set to the right."""
 
 
-def steps_table(windows: Sequence[Window]) -> Markup:
-    """One row per step, those that are not over among them."""
-    table = _table(_STEPS, [_step(window) for window in windows[:SHOWN_STEPS]])
+def steps_table(windows: Sequence[Window], expected: ExpectedBand | None = None) -> Markup:
+    """One row per step, those that are not over among them.
+
+    Args:
+        windows: of the steps.
+        expected: what the profile is known to reach; said beside the steps of its concurrency.
+    """
+    table = _table(_STEPS, [_step(window, expected) for window in windows[:SHOWN_STEPS]])
     return joined((table, _more(len(windows) - SHOWN_STEPS, "steps.csv")))
 
 
@@ -114,7 +121,7 @@ def throttles_table(
     return joined((table, _more(len(costs) - SHOWN_THROTTLES, "events.csv", "shorter ones ")))
 
 
-def _step(window: Window) -> list[Child]:
+def _step(window: Window, expected: ExpectedBand | None) -> list[Child]:
     step = window.result
     head: list[Child] = [f"{window.step}", window.load, clock(window.opens_s)]
     if step is None:
@@ -136,7 +143,15 @@ def _step(window: Window) -> list[Child]:
         _with_unit(step.throttle_thermal_s, "s", 1),
         number(step.joules_per_output_token, 2),
         number(step.net_joules_per_output_token, 2),
-        "client-bound" if step.client_bound else "",
+        "; ".join(_remarks(step, expected)),
+    ]
+
+
+def _remarks(step: StepResult, expected: ExpectedBand | None) -> list[str]:
+    place = against_band(step, expected)
+    return [
+        *(["client-bound"] if step.client_bound else []),
+        *([place.words] if place is not None else []),
     ]
 
 

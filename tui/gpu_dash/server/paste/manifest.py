@@ -11,6 +11,7 @@ from yaml.resolver import Resolver
 
 from gpu_dash.server.paste.container_run import looks_like_vllm
 from gpu_dash.server.paste.launch import Notes, PastedContainer, PastedLaunch
+from gpu_dash.server.paste.manifest_container import container_of
 from gpu_dash.server.paste.script import ScriptReader
 from gpu_dash.server.paste.server_words import (
     IMAGE_ENTRYPOINT,
@@ -29,7 +30,10 @@ _TEMPLATE_LINE = re.compile(r"^[ \t]*\{\{-?[^\n]*\}\}[ \t]*$", re.MULTILINE)
 _TEMPLATE_VALUE = re.compile(
     r"^(\s*(?:-\s+)?(?:[\w./-]+:\s+|-\s+))(\{\{.*\}\}[^\"'\n#]*?)[ \t]*$", re.M
 )
-_GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi")
+
+
+MAX_NODES, MAX_DEPTH = 20_000, 100
+"""Far above any manifest that a person pastes."""
 
 
 class _TextLoader(yaml.SafeLoader):
@@ -88,9 +92,26 @@ def _documents(text: str) -> list[Any] | None:
     text = _TEMPLATE_VALUE.sub(r"\1'\2'", text)
     try:
         documents = list(yaml.load_all(text, Loader=_TextLoader))
-    except (yaml.YAMLError, ValueError, TypeError):
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return None
+    if _nodes(documents, MAX_DEPTH, MAX_NODES) > MAX_NODES:
         return None
     return documents if any(isinstance(one, dict | list) for one in documents) else None
+
+
+def _nodes(node: Any, depth: int, most: int) -> int:
+    """How many nodes there are, aliases counted where they are used; more than ``most`` is enough
+    to know, and so is a node that holds itself."""
+    if not isinstance(node, dict | list):
+        return 1
+    if depth == 0:
+        return most + 1
+    count = 1
+    for one in node.values() if isinstance(node, dict) else node:
+        count += _nodes(one, depth - 1, most - count)
+        if count > most:
+            break
+    return count
 
 
 def _containers(node: Any) -> Iterator[Mapping[str, Any]]:
@@ -113,7 +134,7 @@ def _server_of(node: Mapping[str, Any], notes: Notes) -> list[PastedLaunch]:
     within = Variables(notes, {name: value for name, value in env.items() if value})
     env = {name: None if value is None else within.expand(value) for name, value in env.items()}
     known = {name: value for name, value in env.items() if value is not None}
-    container = _container_of(node, Variables(notes, known))
+    container = container_of(node, Variables(notes, known))
     own_program = [
         *_words(node, "entrypoint", notes, known),
         *_words(node, "command", notes, known),
@@ -207,89 +228,6 @@ def _tell_of_files(node: Mapping[str, Any], notes: Notes) -> None:
         for kind in kinds:
             name = entry[kind].get("name") if isinstance(entry[kind], dict) else ""
             notes.warn(f"envFrom {kind} {name}: what is in it is not known here")
-
-
-def _container_of(node: Mapping[str, Any], variables: Variables) -> PastedContainer:
-    image = node.get("image")
-    if isinstance(image, dict):
-        image = ":".join(str(image[key]) for key in ("repository", "tag") if key in image)
-    return PastedContainer(
-        image=variables.expand(str(image)) if image else None,
-        gpus=_gpus(node),
-        device_ids=tuple(_device_ids(node)),
-        mounts=tuple(variables.expand(mount) for mount in _mounts(node)),
-        ports=tuple(variables.expand(port) for port in _ports(node)),
-    )
-
-
-def _gpus(node: Mapping[str, Any]) -> str | None:
-    resources = node.get("resources")
-    if isinstance(resources, dict):
-        for part in ("limits", "requests"):
-            amounts = resources.get(part)
-            if not isinstance(amounts, dict):
-                continue
-            for name in _GPU_RESOURCES:
-                if name in amounts:
-                    return str(amounts[name])
-    if ids := list(_device_ids(node)):
-        return ",".join(ids)
-    for device in _reserved(node):
-        if "count" in device:
-            return f"count={device['count']}"
-    asked = node.get("gpus")
-    if isinstance(asked, str):
-        return asked
-    for entry in node.get("devices") or () if isinstance(node.get("devices"), list) else ():
-        if "gpu=" in str(entry):
-            return str(entry)
-    return None
-
-
-def _device_ids(node: Mapping[str, Any]) -> Iterator[str]:
-    for device in _reserved(node):
-        if isinstance(device.get("device_ids"), list):
-            yield from map(str, device["device_ids"])
-            return
-
-
-def _reserved(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """``deploy.resources.reservations.devices`` of compose."""
-    at: Any = node
-    for key in ("deploy", "resources", "reservations"):
-        at = at.get(key) or {} if isinstance(at, dict) else {}
-    devices = at.get("devices") if isinstance(at, dict) else None
-    for device in devices if isinstance(devices, list) else ():
-        if isinstance(device, dict):
-            yield device
-
-
-def _mounts(node: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("volumes", "volumeMounts"):
-        entries = node.get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, str):
-                yield entry
-            elif isinstance(entry, dict):
-                source = entry.get("source") or entry.get("name")
-                target = entry.get("target") or entry.get("mountPath")
-                if source and target:
-                    yield f"{source}:{target}"
-
-
-def _ports(node: Mapping[str, Any]) -> Iterator[str]:
-    ports = node.get("ports")
-    for port in ports if isinstance(ports, list) else ():
-        if isinstance(port, str):
-            yield port
-        elif isinstance(port, dict) and "containerPort" in port:
-            yield str(port["containerPort"])
-        elif isinstance(port, dict) and "target" in port:
-            yield (
-                f"{port['published']}:{port['target']}"
-                if "published" in port
-                else str(port["target"])
-            )
 
 
 def _tell_of_ports(container: PastedContainer, words: Sequence[str], notes: Notes) -> None:

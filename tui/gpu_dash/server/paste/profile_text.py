@@ -24,7 +24,7 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
     What was corrected, what is missing and what to know stands in comments at its head.
     """
     launch, container = imported.launch, imported.launch.container
-    typed = {name: _typed(value) for name, value in launch.flags.items()}
+    typed = {name: typed_value(value) for name, value in launch.flags.items()}
     given = {name: value for name, value in launch.env.items() if value is not None}
     right = correct_flags(
         {name: value for name, value in typed.items() if name not in imported.secrets},
@@ -62,7 +62,7 @@ def profile_text(imported: ImportedLaunch, release: Release) -> str:
     return _head(imported, release) + tomli_w.dumps(document)
 
 
-def _typed(value: PastedValue) -> FlagValue:
+def typed_value(value: PastedValue) -> FlagValue:
     """Numbers as numbers, so that the profile reads as one would write it."""
     if isinstance(value, list):
         return [*value]

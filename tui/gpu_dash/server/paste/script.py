@@ -18,6 +18,8 @@ from gpu_dash.server.paste.server_words import (
 from gpu_dash.server.paste.shell_words import ShellCommand, ShellReader, Word
 from gpu_dash.server.paste.variables import ARGUMENTS, Variables
 
+MAX_DEPTH = 8
+"""Shells in shells, deeper than anybody writes them by hand."""
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FAR_FROM_A_SERVER = frozenset(
@@ -48,6 +50,8 @@ _FAR_FROM_A_SERVER = frozenset(
         "warn",
     ]
 )
+_FISH_EXPORT = re.compile(r"-[gUlq]*x[gUlq]*|--export")
+"""``set -gx NAME VALUE`` of fish; ``set -ex`` of other shells sets options of the shell."""
 _EXPORTS = frozenset({"export", "setenv"})
 _DECLARES = frozenset({"local", "readonly", "declare", "typeset"})
 _OPTIONS_WITH_PAIRS = frozenset({"-p", "--property", "-o", "-l", "--label"})
@@ -62,6 +66,7 @@ class ScriptReader:
         known: variables to begin with.
         container: the container that the commands run in, if the text around them says so.
         env: what that container is given.
+        depth: how many shells and here-documents the commands stand in.
     """
 
     def __init__(
@@ -70,7 +75,9 @@ class ScriptReader:
         known: Mapping[str, str] | None = None,
         container: PastedContainer | None = None,
         env: Mapping[str, str | None] | None = None,
+        depth: int = 0,
     ) -> None:
+        self._depth = depth
         self._notes = notes
         self._variables = Variables(notes, known)
         self._container = container
@@ -90,9 +97,12 @@ class ScriptReader:
                 "a backslash is followed by a blank or a comment: a shell would end the command "
                 "there; it was read to its end"
             )
-        for body in self._heredocs:
-            if not found and "vllm" in body:
+        heredocs, self._heredocs = self._heredocs, []
+        for body in heredocs:
+            if not found and "vllm" in body and self._depth < MAX_DEPTH:
+                self._depth += 1
                 found += self.servers(body)
+                self._depth -= 1
         return found
 
     def _command(self, command: ShellCommand) -> Iterator[PastedLaunch]:
@@ -130,6 +140,8 @@ class ScriptReader:
         if start is not None:
             yield self._launch(start, prefix)
             return
+        if self._depth >= MAX_DEPTH:
+            return
         for text in texts[1:]:
             if "vllm" in text and any(blank in text.strip() for blank in " \n"):
                 yield from self._nested(self._container, {**self._env, **prefix}).servers(text)
@@ -159,7 +171,7 @@ class ScriptReader:
             yield read_server(start.program, start.arguments, self._notes, env, run.container)
             return
         nested = [text for text in words if "vllm" in text and " " in text.strip()]
-        if nested:
+        if nested and self._depth < MAX_DEPTH:
             for text in nested:
                 yield from self._nested(run.container, run.env).servers(text)
         elif not _is_shell(words) and (
@@ -188,7 +200,7 @@ class ScriptReader:
         self, container: PastedContainer | None, env: Mapping[str, str | None]
     ) -> ScriptReader:
         known = {name: value for name, value in env.items() if value is not None}
-        return ScriptReader(self._notes, known, container, env)
+        return ScriptReader(self._notes, known, container, env, self._depth + 1)
 
     def _sets_variables(self, words: Sequence[Word]) -> bool:
         """Whether the command only sets variables; they are set."""
@@ -212,7 +224,10 @@ class ScriptReader:
             return
         options = [word.raw for word in words if word.raw.startswith("-")]
         words = [word for word in words if not word.raw.startswith("-")]
-        exports = verb in _EXPORTS or any("x" in option for option in options)
+        is_fish = any(_FISH_EXPORT.fullmatch(option) for option in options)
+        exports = verb in _EXPORTS or (is_fish if verb == "set" else "-x" in options)
+        if verb == "set" and options and not is_fish:
+            return
         if verb == "unset":
             for word in words:
                 self._variables.unset(word.raw)

@@ -20,6 +20,8 @@ _OWN_FLAG = re.compile(
     r"--(?:served[-_]model[-_]name|max[-_]model[-_]len|tensor[-_]parallel[-_]size"
     r"|gpu[-_]memory[-_]utilization)(?![\w-])"
 )
+_DOTTED_SHORT = {"O": "compilation-config"}
+"""Short names that mean another flag with a key behind them: ``-O.mode=3``."""
 _TRUTH = frozenset({"true", "false", "True", "False", "1", "0"})
 
 
@@ -119,6 +121,10 @@ def _flag(word: str) -> tuple[str, str | None] | None:
         name, _, value = word[1:].partition("=")
         if name in SHORT_NAMES:
             return SHORT_NAMES[name], value if "=" in word else None
+        head, dot, key = name.partition(".")
+        if dot and head in SHORT_NAMES:
+            long = _DOTTED_SHORT.get(head, SHORT_NAMES[head])
+            return f"{long}.{key}", value if "=" in word else None
         if (short := _SHORT_WITH_VALUE.fullmatch(word)) and short[1] in SHORT_NAMES:
             return SHORT_NAMES[short[1]], short[2] if short[2] is not None else short[3]
     match = _LONG.fullmatch(word)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+MAX_UNCLOSED = 100
+"""Brackets that are never closed, after which no more are looked for: the text is none to read."""
 PLACEHOLDER = re.compile(r"<[A-Za-z](?:[^<>\n]*[^<>\s])?>")
 _OPERATOR = re.compile(r"&&|\|\||;;|[;|()\n]|&(?!>)")
 _REDIRECT = re.compile(r"(?:\d|&)?(?:>>|>&|>\||<&|>|<(?!<))(?:\s*(?:-|\d)(?=\s|$))?")
@@ -17,7 +19,9 @@ _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _ESCAPED = re.compile(r"\\([\\$`])")
 """What a backslash protects in a here-document whose mark is not quoted."""
 _FLATTENED = re.compile(r"\\[ \t]+")
-_CUT_CONTINUATION = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n|\\[ \t]*#[^\n]*\n")
+_CUT_CONTINUATION = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n|\\[ \t]*#[^\n]*\n|\\\n(?:[ \t]*#[^\n]*\n)+")
+_TICKED_COMMENT = re.compile(r"`#[^`\n]*`")
+"""A comment inside of a continued command: an empty command's output."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class ShellReader:
         self._at = 0
         self._pending: list[tuple[ShellCommand, str, bool]] = []
         self.broken_continuations = 0
+        self._unclosed = 0
+        self._in_array = False
 
     def commands(self) -> Iterator[ShellCommand]:
         """The commands in their order, whatever operator is between them."""
@@ -96,11 +102,15 @@ class ShellReader:
     def _skip_blank(self) -> bool:
         """Go past blanks, comments and continuations; whether there were any."""
         text, start = self._text, self._at
+        if start >= len(text):
+            return False
         if cut := _CUT_CONTINUATION.match(text, self._at):
             self.broken_continuations += 1
             self._at = cut.end()
         elif text.startswith("\\\n", self._at):
             self._at += 2
+        elif ticked := _TICKED_COMMENT.match(text, self._at):
+            self._at = ticked.end()
         elif flattened := _FLATTENED.match(text, self._at):
             self._at = flattened.end()
         elif text[self._at] in " \t":
@@ -142,7 +152,7 @@ class ShellReader:
             if placeholder := PLACEHOLDER.match(text, self._at):
                 bare.append(placeholder[0])
                 self._at = placeholder.end()
-            elif character == "(" and bare and bare[-1].endswith("=") and not pieces:
+            elif character == "(" and self._begins_array(bare) and not pieces:
                 flush()
                 return Word(tuple(pieces), tuple(self._array()))
             elif character in " \t\n;|()<>&":
@@ -165,13 +175,19 @@ class ShellReader:
             self._at += 1
         return Word(tuple(pieces))
 
+    def _begins_array(self, bare: list[str]) -> bool:
+        """``NAME=(``; there are no arrays in arrays."""
+        return bool(bare) and bare[-1].endswith("=") and not self._in_array
+
     def _array(self) -> Iterator[Word]:
         self._at += 1
+        self._in_array = True
         while self._at < len(self._text) and self._text[self._at] != ")":
             if self._text[self._at] == "\n":
                 self._at += 1
             elif not self._skip_blank():
                 yield self._word()
+        self._in_array = False
         self._at += 1
 
     def _closing(self, quote: str) -> int:
@@ -199,6 +215,8 @@ class ShellReader:
     def _bracketed(self) -> str:
         """``$(…)``, ``${…}``, ``{{…}}`` or backticks whole with the blanks in them; or nothing."""
         text = self._text
+        if self._unclosed > MAX_UNCLOSED:
+            return ""
         for opening, closing in (("$(", ")"), ("${", "}"), ("{{", "}}")):
             if text.startswith(opening, self._at):
                 end = _balanced(text, self._at, opening[-1], closing)
@@ -208,6 +226,7 @@ class ShellReader:
                 return ""
             end = text.find("`", self._at + 1) + 1
         if end <= 0:
+            self._unclosed += 1
             return ""
         taken = text[self._at : end]
         self._at = end
@@ -217,7 +236,8 @@ class ShellReader:
 def _balanced(text: str, start: int, opening: str, closing: str) -> int:
     """The position behind the bracket that closes the one at ``start``; 0 if none does."""
     if closing == "}}":
-        return text.find("}}", start) + 2 if "}}" in text[start:] else 0
+        end = text.find("}}", start)
+        return end + 2 if end >= 0 else 0
     depth = 0
     for at in range(start, len(text)):
         if text[at] == opening:

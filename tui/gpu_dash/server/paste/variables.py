@@ -121,6 +121,11 @@ class Variables:
             return match[0]
         if match["inside"] is not None:
             name = match["inside"].strip()
+            if name.startswith("("):
+                for used in re.findall(r"[A-Za-z_]\w*", name):
+                    if used not in self._values:
+                        self._notes.leave(used)
+                return match[0]
             if name not in self._values and not _MAKE_NAME.fullmatch(name):
                 return match[0]
         elif match["template"] is not None:

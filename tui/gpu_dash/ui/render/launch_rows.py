@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpu_dash.analysis.memory.words import plan_facts, plan_headline
 from gpu_dash.doctor.check import Check, CheckStatus
+from gpu_dash.doctor.gfx import override_words
 from gpu_dash.doctor.profile import Prospect
 from gpu_dash.model.profile import Profile
 from gpu_dash.server.command_line import command_line
@@ -100,6 +101,8 @@ def _start_rows(prospect: Prospect, width: int) -> list[Row]:
     if environment:
         pairs = "  ".join(f"{name}={value}" for name, value in environment.items())
         rows += _block("HOST ENV" if target is not None else "ENV", [(pairs, Role.PLAIN)], width)
+        if gfx := override_words(environment):
+            rows += _block("", [(f"! {gfx}", Role.WARN)], width)
     if target is not None and target.extra_body:
         pairs = "  ".join(f"{name} {value}" for name, value in target.extra_body.items())
         rows += _block("REQUESTS", [(pairs, Role.PLAIN)], width)
@@ -134,7 +137,9 @@ def _flag_rows(prospect: Prospect, looked: Looked, width: int) -> list[Row]:
             lines.append((f"corrected ({offer}):", Role.GOOD if looked.accepted else Role.STRONG))
             lines.append((f"  {command_line(right.profile.server)}", Role.PLAIN))
         if right.left:
-            lines.append(("the rest has to be put right in the profile", Role.WARN))
+            where = prospect.profile.server.compose_file or "the profile"
+            what = "the rest has" if right.is_changed else "that has"
+            lines.append((f"{what} to be put right in {where}", Role.WARN))
     lines += [(f"! {warning}", Role.WARN) for warning in right.checked.warnings]
     return _block("FLAGS", lines, width)
 

@@ -254,9 +254,8 @@ class LaunchScreen(ModalScreen[Launch | Watch | None]):
         if looked.problem or prospect is None:
             return looked.problem or "still looking at it"
         if prospect.corrected is not None and prospect.needs_correction and not looked.accepted:
-            return (
-                "its vLLM refuses some of these flags: a takes the corrected ones, F launches as is"
-            )
+            offer = "a takes the corrected ones" if prospect.corrected.is_changed else "see above"
+            return f"its vLLM refuses some of these flags: {offer}, F launches as is"
         if prospect.refused and not looked.accepted:
             return "the pre-flight refuses it (see above); F launches all the same"
         return ""
