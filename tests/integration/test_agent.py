@@ -30,6 +30,7 @@ from gpu_dash.model.commands import (
     Reply,
     ResumeLoad,
     SetConcurrency,
+    SetRate,
     SnapshotSent,
     StartRamp,
     StopLoad,
@@ -123,6 +124,13 @@ async def test_keys_change_the_load_and_the_effect_comes_back_as_an_event(
     assert (await watcher.ask(SetConcurrency(concurrency=4))).ok
     await watcher.until(lambda store: store.load and store.load.concurrency == 4)
     await watcher.until(lambda store: store.tick and store.tick.in_flight == 4)
+    assert (await watcher.ask(SetRate(rate=20.0))).ok
+    await watcher.until(lambda store: store.load and store.load.request_rate == 20.0)
+    await watcher.until(lambda store: store.steps and store.steps[-1].request_rate == 20.0)
+    refused = await watcher.ask(SetRate(rate=-1.0))
+    assert not refused.ok
+    assert "requests per second" in refused.error
+    assert "20 req/s" in (await asyncio.to_thread(gpu_dash, "status")).stdout
     assert (await watcher.ask(PauseLoad())).ok
     await watcher.until(lambda store: store.load.state is LoadState.PAUSED)
     assert (await watcher.ask(ResumeLoad())).ok

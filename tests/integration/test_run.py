@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,29 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     ):
         code, line = refused(*arguments)
         assert (code, words in line) == (2, True), (arguments, line)
+
+
+def test_a_ramp_of_rates_with_a_secret_header_that_stands_nowhere(tmp_path: Path) -> None:
+    out, secret = tmp_path / "out", "s3cret-that-stands-nowhere"
+    done = gpu_dash(
+        *("run", str(write_profile(tmp_path)), "--rate", "20,40", "--arrival", "constant"),
+        *("--requests", "20", "--output-tokens", "uniform:2,6", "--seed", "3"),
+        *("--header", "X-Api-Key: $OUR_KEY", "--json", "--out", str(out)),
+        env={**os.environ, "OUR_KEY": secret},
+    )
+    steps = [json.loads(line) for line in done.stdout.splitlines()[:-1]]
+    assert [(step["concurrency"], step["request_rate"]) for step in steps] == [
+        (None, 20),
+        (None, 40),
+    ]
+    assert [step["requests_ok"] for step in steps] == [20, 20]
+    due = [float(row["scheduled_s"]) for row in rows(out / "requests.csv") if row["step"] == "2"]
+    gaps = [later - earlier for earlier, later in pairwise(sorted(due))]
+    assert gaps == pytest.approx([0.025] * 19, abs=1e-5)
+    assert {int(row["output_tokens"]) for row in rows(out / "requests.csv")} == {2, 3, 4, 5, 6}
+    assert secret not in done.stdout + done.stderr
+    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert secret not in file.read_text(encoding="utf-8", errors="replace"), file
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gpu_dash.cli.load_options import headers_of, load_options, plan_of
+from gpu_dash.cli.load_options import load_options, plan_of
+from gpu_dash.cli.options import headers_of
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.headers import Headers
 from gpu_dash.model.load import Arrival, Endpoint, LoadPlan
@@ -120,7 +121,7 @@ def test_what_cannot_be_meant_is_one_line(arguments: list[str], says: str) -> No
 def test_headers_of_a_profile_and_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUR_KEY", "s3cret")
     options = options_of("--header", "X-Tenant: red:1", "--header", "x-key:${OUR_KEY}")
-    headers = headers_of({"x-tenant": "blue", "X-More": "$OUR_KEY"}, options)
+    headers = headers_of({"x-tenant": "blue", "X-More": "$OUR_KEY"}, options["headers"])
     assert headers == Headers(
         plain=(("X-Tenant", "red:1"),), secret=(("X-More", "s3cret"), ("x-key", "s3cret"))
     )
@@ -133,6 +134,6 @@ def test_headers_of_a_profile_and_of_the_command_line(monkeypatch: pytest.Monkey
 )  # fmt: skip
 def test_a_header_that_cannot_be_sent_is_refused_without_its_value(header: str) -> None:
     with pytest.raises(UsageError) as refused:
-        headers_of({}, options_of("--header", header), has_key=True)
+        headers_of({}, [header], has_key=True)
     assert "pasted" not in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -10,7 +10,7 @@ from gpu_dash.agent.client import AgentConnection
 from gpu_dash.agent.home import MAIN, AgentHome
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.cli.host_desk import HostDesk
-from gpu_dash.cli.options import api_key_from, existing_log
+from gpu_dash.cli.options import api_key_from, existing_log, header_option, headers_of
 from gpu_dash.cli.screen import check_terminal, show_agent
 from gpu_dash.cli.targets import begin_profile
 from gpu_dash.model.commands import AskStatus, Launch, Watch
@@ -25,6 +25,7 @@ _RUNNING = ("starting", "ready", "unreachable", "stopping")
 @click.option("--base-url", metavar="URL", help="Watch and load a server that runs already.")
 @click.option("--model", metavar="ID", help="With --base-url; asked from the server if left out.")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@header_option
 @click.option("--log", type=click.Path(), help="With --base-url: the server's log, to be marked.")
 @click.option("--label", default="", help="A word for this session in the list of sessions.")
 @click.option("--corrected", is_flag=True, help="Launch with the flags as this vLLM takes them.")
@@ -34,6 +35,7 @@ def command(
     base_url: str | None,
     model: str | None,
     api_key_env: str | None,
+    headers: tuple[str, ...],
     log: str | None,
     label: str,
     corrected: bool,
@@ -44,12 +46,20 @@ def command(
         raise UsageError("give a PROFILE or --base-url URL, one of the two")
     begin: Launch | Watch | None = None
     if profile is not None:
-        begin = begin_profile(load_profile(profile), label=label, force=force, corrected=corrected)
+        read = load_profile(profile)
+        begin = begin_profile(
+            read,
+            label=label,
+            force=force,
+            corrected=corrected,
+            headers=headers_of(read.load.headers, headers, has_key=read.has_key),
+        )
     elif base_url is not None:
         begin = Watch(
             base_url=base_url,
             model=model,
             api_key=api_key_from(api_key_env),
+            headers=headers_of({}, headers, has_key=api_key_env is not None),
             log=existing_log(log),
             label=label,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,12 +9,19 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gpu_dash.cli.options import Duration, JsonObject, Ramp, Rates, SloLimits, TokenCount
+from gpu_dash.cli.options import (
+    Duration,
+    JsonObject,
+    Ramp,
+    Rates,
+    SloLimits,
+    TokenCount,
+    header_option,
+)
 from gpu_dash.load.check import check_plan
 from gpu_dash.load.dataset import read_dataset
 from gpu_dash.load.trace import with_trace
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.headers import Headers, parse_header, resolve_headers
 from gpu_dash.model.load import MOST_LOAD_PROCS, Arrival, Endpoint, LoadPlan
 from gpu_dash.model.token_spread import TokenSpread
 
@@ -44,8 +50,7 @@ _OPTIONS = (
     click.option("--output-tokens", type=TokenCount(), metavar="N|uniform:LEAST,MOST|…",
                  help="Tokens that each asks for; or normal:MEAN,DEVIATION, lognormal:…"),
     click.option("--seed", type=click.IntRange(0, MOST), help="Reproduces prompts and arrivals."),
-    click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
-                 help="Of each request; $VARIABLE as value for a secret. Repeatable."),
+    header_option,
     click.option("--extra-body", type=JsonObject(), metavar="JSON", help="Added to each request."),
     click.option("--retries", type=click.IntRange(0, 100),
                  help="Send again what was refused, 429 or 503, before its first token."),
@@ -116,18 +121,6 @@ def plan_of(plan: LoadPlan, options: dict[str, Any]) -> LoadPlan:
     changed = with_trace(changed)
     check_plan(changed)
     return changed
-
-
-def headers_of(
-    written: dict[str, str], options: dict[str, Any], *, has_key: bool = False
-) -> Headers:
-    """The headers of a profile with those of the command line.
-
-    Raises:
-        UsageError: one of them cannot be sent.
-    """
-    pairs = [*written.items(), *(parse_header(text) for text in options["headers"])]
-    return resolve_headers(pairs, os.environ, has_key=has_key)
 
 
 def _replaced(options: dict[str, Any]) -> dict[str, Any]:

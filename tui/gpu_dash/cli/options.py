@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ import click
 
 from gpu_dash.model.duration import parse_duration
 from gpu_dash.model.errors import UsageError
+from gpu_dash.model.headers import Headers, parse_header, resolve_headers
 from gpu_dash.model.load import Slo
 from gpu_dash.model.slo import parse_slo
 from gpu_dash.model.token_spread import TokenSpread, checked_tokens, parse_token_spread
@@ -115,6 +117,32 @@ class SloLimits(click.ParamType[Slo]):
             return parse_slo(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+header_option = click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Of each request; $VARIABLE as value for a secret. Repeatable.",
+)
+
+
+def headers_of(
+    written: Mapping[str, str], given: Iterable[str], *, has_key: bool = False
+) -> Headers:
+    """The headers of a profile with those of the command line.
+
+    Args:
+        written: those of the profile.
+        given: as ``--header`` takes them.
+        has_key: requests carry a key.
+
+    Raises:
+        UsageError: one of them cannot be sent.
+    """
+    pairs = [*written.items(), *map(parse_header, given)]
+    return resolve_headers(pairs, os.environ, has_key=has_key)
 
 
 class TokenCount(click.ParamType[int | TokenSpread]):

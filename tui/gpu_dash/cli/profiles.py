@@ -16,7 +16,7 @@ from gpu_dash.doctor.compose import as_written
 from gpu_dash.doctor.gfx import override_words
 from gpu_dash.doctor.profile import starts_vllm
 from gpu_dash.model.errors import UsageError
-from gpu_dash.model.profile import LoadProfile, Profile
+from gpu_dash.model.profile import Profile
 from gpu_dash.model.text import one_line, strip_controls
 from gpu_dash.server.command_line import command_line, flag_arguments
 from gpu_dash.server.flags.check import CheckedLaunch, check_launch
@@ -224,15 +224,6 @@ def _checked(profile: Profile, release: Release, installed: frozenset[str]) -> C
     return check_launch(dict(server.flags), variables, release, installed=installed)
 
 
-def _load_words(load: LoadProfile) -> str:
-    if load.trace is not None:
-        return f"the trace {load.trace}, ×{load.trace_speed:g}"
-    ramp = ", ".join(f"{rate:g}" for rate in load.rates) or ", ".join(map(str, load.ramp))
-    unit = f"req/s ({load.arrival})" if load.rates else "concurrent"
-    length = f"{load.requests} requests" if load.requests else load.step
-    return f"{ramp} {unit}, {length} each"
-
-
 def _facts(profile: Profile) -> list[tuple[str, str]]:
     server, target, load = profile.server, profile.target, profile.load
     facts: list[tuple[str, str]] = []
@@ -245,7 +236,7 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
     else:
         facts.append(("starts", command_line(server)))
         facts += [("env", f"{name}={value}") for name, value in server.env.items()]
-    facts.append(("load", f"{_load_words(load)}, {load.output_tokens} output tokens"))
+    facts.append(("load", load.words))
     facts += [("header", name) for name in load.headers]
     if profile.expected is not None:
         low, high = profile.expected.output_tokens_per_s

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from gpu_dash.cli.load_options import headers_of, load_options, plan_of
-from gpu_dash.cli.options import api_key_from, existing_log
+from gpu_dash.cli.load_options import load_options, plan_of
+from gpu_dash.cli.options import api_key_from, existing_log, headers_of
 from gpu_dash.cli.run_job import RunJob
 from gpu_dash.cli.targets import begin_profile
 from gpu_dash.model.commands import Launch, Watch
@@ -54,7 +54,7 @@ def _begin_command(options: dict[str, Any]) -> Launch | Watch:
         return begin_profile(
             profile,
             plan=plan_of(profile.plan(), options),
-            headers=headers_of(profile.load.headers, options, has_key=profile.has_key),
+            headers=headers_of(profile.load.headers, options["headers"], has_key=profile.has_key),
             label=options["label"],
             session_folder=out,
             gpu_source=options["gpu"],
@@ -66,7 +66,7 @@ def _begin_command(options: dict[str, Any]) -> Launch | Watch:
         base_url=options["base_url"],
         model=options["model"],
         api_key=key,
-        headers=headers_of({}, options, has_key=key is not None),
+        headers=headers_of({}, options["headers"], has_key=key is not None),
         log=existing_log(options["log"]),
         plan=plan_of(LoadPlan(), options),
         label=options["label"],

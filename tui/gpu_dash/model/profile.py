@@ -141,6 +141,17 @@ class LoadProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     extra_body: dict[str, Any] = {}
     """Further fields of each request."""
 
+    @property
+    def words(self) -> str:
+        """The load in a line."""
+        tokens = f"{self.output_tokens} output tokens"
+        if self.trace is not None:
+            return f"the trace {self.trace}, ×{self.trace_speed:g}, {tokens}"
+        ramp = ", ".join(f"{rate:g}" for rate in self.rates) or ", ".join(map(str, self.ramp))
+        unit = f"req/s ({self.arrival})" if self.rates else "concurrent"
+        length = f"{self.requests} requests" if self.requests else self.step
+        return f"{ramp} {unit}, {length} each, {tokens}"
+
 
 class GpuProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[gpu]``: where the readings come from."""

@@ -110,12 +110,7 @@ def _start_rows(prospect: Prospect, width: int) -> list[Row]:
 
 
 def _load(profile: Profile) -> str:
-    load = profile.load
-    length = f"{load.requests} requests" if load.requests else load.step
-    words = (
-        f"{', '.join(map(str, load.ramp))} concurrent, {length} each, "
-        f"{load.output_tokens} output tokens"
-    )
+    words = profile.load.words
     band = profile.expected
     if band is None:
         return words
