@@ -10,6 +10,8 @@ import pytest
 from gpu_dash.load.answer import Answer
 from gpu_dash.load.template import ChunkTemplate, learn_template
 
+HEAD, TAIL = b'data: {"choices":[{"text":"', b'"}]}'
+
 
 def chat(text: Any, **choice: Any) -> dict[str, Any]:
     delta = {"content": text}
@@ -108,3 +110,18 @@ def test_an_error_after_events_that_were_alike_is_seen() -> None:
     answer.feed(line(chat("d")) + b'\n\ndata: {"error":{"message":"gone"}}\n\n', 2.0)
     assert answer.error == "gone"
     assert answer.arrivals.tolist() == [1.0, 1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("read", "is_one"),
+    [
+        (HEAD + b" a" + TAIL + b"\n\n", True),
+        (HEAD + b" a" + TAIL + b"\n", False),
+        (HEAD + TAIL + b"\n\n", False),
+        (HEAD + b'"' + TAIL + b"\n\n", False),
+        (HEAD + b" a" + TAIL + b"\n\n" + HEAD + b" b" + TAIL + b"\n\n", False),
+        (HEAD[:-1] + TAIL + b"\n\n", False),
+    ],
+)
+def test_a_read_is_one_event_only_if_it_is_that_and_no_more(read: bytes, is_one: bool) -> None:
+    assert ChunkTemplate(HEAD, TAIL).is_one_event(read) is is_one

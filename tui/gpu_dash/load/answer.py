@@ -36,6 +36,8 @@ class Answer:
     def __init__(self) -> None:
         self._reader = EventReader()
         self._template: ChunkTemplate | None = None
+        self._expected: ChunkTemplate | None = None
+        """The template, while the next byte begins an event of an answer that goes on."""
         self._quiet = array("d")
         """Stamps of chunks with an empty text, between the first token and the end."""
         self._quiet_is_last = False
@@ -63,8 +65,16 @@ class Answer:
 
     def feed(self, data: bytes, at: float) -> None:
         """Read the bytes of one read, which came at this moment."""
-        if self.is_over:
-            return
+        expected = self._expected
+        if expected is not None and expected.is_one_event(data):
+            self.arrivals.append(at)
+            self.last_event_at = at
+        elif not self.is_over:
+            self._read(data, at)
+            is_between = self._reader.is_between_events and not self.is_over
+            self._expected = self._template if is_between else None
+
+    def _read(self, data: bytes, at: float) -> None:
         try:
             if self._reader.is_between_events and data.endswith(_END_OF_EVENT):
                 self._take_whole_events(data.split(_END_OF_EVENT)[:-1], at)
@@ -129,9 +139,10 @@ class Answer:
         are like one before, undecoded."""
         is_at_one = True
         """The reader keeps nothing that the next event might belong to."""
+        template, arrived = self._template, self.arrivals.append
         for data in events:
-            if is_at_one and self._template is not None and self._template.matches(data):
-                self.arrivals.append(at)
+            if is_at_one and template is not None and template.matches(data):
+                arrived(at)
                 self.last_event_at = at
                 continue
             told = self._reader.feed(data + _END_OF_EVENT, at)
@@ -140,7 +151,7 @@ class Answer:
                 return
             is_at_one = self._reader.is_between_events
             if len(told) == 1 and told[0].framed and not told[0].name and told[0].value:
-                self._template = learn_template(data, told[0].value) or self._template
+                template = self._template = learn_template(data, told[0].value) or template
 
     def _take_all(self, events: Iterable[SseEvent]) -> None:
         for event in events:

@@ -27,21 +27,40 @@ class ChunkTemplate:
     def __init__(self, head: bytes, tail: bytes) -> None:
         self._head = head
         self._tail = tail
-        self._head_bytes = len(head)
-        self._frame_bytes = len(head) + len(tail)
-        self._tail_from = -len(tail)
+        self._ended_tail = tail + b"\n\n"
+        self._text_from = len(head)
+        self._text_to = -len(tail)
+        self._ended_text_to = -len(self._ended_tail)
 
     def matches(self, event: bytes) -> bool:
         """Whether an event, without the blank line that ends it, differs only in a text that is
         not empty."""
-        if (
-            len(event) <= self._frame_bytes
-            or not event.startswith(self._head)
-            or not event.endswith(self._tail)
-        ):
-            return False
-        text = event[self._head_bytes : self._tail_from]
-        return b'"' not in text and b"\\" not in text and b"\n" not in text and b"\r" not in text
+        return (
+            event.startswith(self._head)
+            and event.endswith(self._tail)
+            and _is_text(event[self._text_from : self._text_to])
+        )
+
+    def is_one_event(self, data: bytes) -> bool:
+        """Whether what was read is one such event and the blank line that ends it."""
+        return (
+            data.startswith(self._head)
+            and data.endswith(self._ended_tail)
+            and _is_text(data[self._text_from : self._ended_text_to])
+        )
+
+
+def _is_text(text: bytes) -> bool:
+    """Whether it is the inside of a JSON string that stands there as it is, and is not empty: an
+    event that is shorter than head and tail together, which overlap in it then, leaves nothing
+    between them."""
+    return (
+        text != b""
+        and b'"' not in text
+        and b"\\" not in text
+        and b"\n" not in text
+        and b"\r" not in text
+    )
 
 
 def learn_template(event: bytes, value: dict[str, Any]) -> ChunkTemplate | None:

@@ -22,6 +22,10 @@ QWEN3_32B: dict[str, Any] = {
     "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 25600, "vocab_size": 151936,
     "max_position_embeddings": 40960, "torch_dtype": "bfloat16",
 }  # fmt: skip
+QWEN3_8B = {
+    **QWEN3_32B, "num_hidden_layers": 36, "hidden_size": 4096, "num_attention_heads": 32,
+    "intermediate_size": 12288,
+}  # fmt: skip
 TINY_QWEN = {
     "num_hidden_layers": 2, "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 32, "intermediate_size": 128, "vocab_size": 512, "max_position_embeddings": 2048,
@@ -104,6 +108,34 @@ def test_two_h200s_with_the_shape_of_qwen3_32b() -> None:
     assert plan.cache.max_concurrency == pytest.approx(93.38, rel=0.05)
     assert plan.weights_bytes_per_gpu == pytest.approx(30.59 * GIB, rel=0.01)
     assert plan.cache.bytes_per_token == 131_072
+
+
+@pytest.mark.parametrize(
+    ("config", "length", "eager", "tokens", "concurrency", "weights_gib"),
+    [
+        (QWEN3_8B, 8192, False, 814_368, 99.41, 15.27),
+        (QWEN3_32B, 32_768, True, 269_680, 8.23, 61.03),
+    ],
+)
+def test_one_h200(
+    config: dict[str, Any],
+    length: int,
+    eager: bool,
+    tokens: int,
+    concurrency: float,
+    weights_gib: float,
+) -> None:
+    """Printed by vLLM 0.26 on a card of 143,771 MiB; nothing here was fitted to it."""
+    plan = plan_memory(
+        read_shape(config),
+        request(
+            gpu_memory_bytes=143_771 * 2**20, utilization=0.90, max_model_len=length, eager=eager
+        ),
+    )
+
+    assert plan.cache.tokens == pytest.approx(tokens, rel=0.05)
+    assert plan.cache.max_concurrency == pytest.approx(concurrency, rel=0.05)
+    assert plan.weights_bytes_per_gpu == pytest.approx(weights_gib * GIB, rel=0.01)
 
 
 @pytest.mark.parametrize(
