@@ -19,7 +19,7 @@ _BUS_ERROR = "a bus error: /dev/shm is full or too small (docker --shm-size, --i
 _ASKED_BY_OTHERS = "it was asked to stop, but not by gpu-dash"
 _WHY = {-signal.SIGKILL: _KILLED, -signal.SIGBUS: _BUS_ERROR}
 FIRST_ERROR = "the first error of the log, above the follow-on ones"
-NO_ERROR = "nothing in the log says why: the kernel log at that second (OOM kill, XID), who sent the signal"
+NO_ERROR = "nothing in the log says why: who sent a signal, the kernel log then (OOM kill, XID)"
 
 
 class LastWords:
