@@ -242,11 +242,11 @@ static void tell_truth(struct connection *connection) {
     snprintf(page, sizeof page,
              "{\"requests\":%llu,\"tokens\":%llu,\"tokens_per_s\":%.1f,\"first_request_at\":%.6f,"
              "\"last_token_at\":%.6f,\"ttft_p50_s\":%.6f,\"ttft_p99_s\":%.6f,\"itl_p50_s\":%.6f,"
-             "\"itl_p99_s\":%.6f,\"open\":%d,\"most_open\":%d,\"most_open_at\":%.6f}",
+             "\"itl_p99_s\":%.6f,\"most_open\":%d,\"most_open_at\":%.6f}",
              (unsigned long long)requests, (unsigned long long)tokens_sent,
              span_s > 0 ? (double)tokens_sent / span_s : 0, (double)first_request_at / 1e9,
              (double)last_token_at / 1e9, percentile_s(&ttfts, 50), percentile_s(&ttfts, 99),
-             percentile_s(&gaps, 50), percentile_s(&gaps, 99), queued, most_open,
+             percentile_s(&gaps, 50), percentile_s(&gaps, 99), most_open,
              (double)most_open_at / 1e9);
     reply(connection, page);
 }

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.model.gpu import GpuSourceState
@@ -57,26 +58,30 @@ async def _viewer(stage: Stage) -> Outcome:
     return Outcome(seconds, "server, load and recording go on", is_whole=stage.files_are_whole())
 
 
-@fault("GPU sampler killed")
-async def _sampler_killed(stage: Stage) -> Outcome:
+async def _sampler_hurt(
+    stage: Stage, number: signal.Signals, is_seen: Callable[[GpuSourceState], bool]
+) -> Outcome:
+    """A signal to the sampler, until the source's state shows it, and back."""
     await stage.serve()
     began = time.monotonic()
-    os.kill(stage.child_of_agent("gpu_dash.gpu.sampler"), signal.SIGKILL)
-    await stage.until(lambda store: store.gpu_state is not GpuSourceState.LIVE)
+    os.kill(stage.child_of_agent("gpu_dash.gpu.sampler"), number)
+    await stage.until(lambda store: is_seen(store.gpu_state))
     seconds, said = time.monotonic() - began, stage.store.gpu_detail
     await stage.until(lambda store: store.gpu_state is GpuSourceState.LIVE)
     return Outcome(seconds, said, is_whole=stage.files_are_whole())
+
+
+@fault("GPU sampler killed")
+async def _sampler_killed(stage: Stage) -> Outcome:
+    return await _sampler_hurt(
+        stage, signal.SIGKILL, lambda state: state is not GpuSourceState.LIVE
+    )
 
 
 @fault("GPU sampler hangs (SIGSTOP, as in a driver call)")
 async def _sampler_frozen(stage: Stage) -> Outcome:
-    await stage.serve()
-    began = time.monotonic()
-    os.kill(stage.child_of_agent("gpu_dash.gpu.sampler"), signal.SIGSTOP)
-    await stage.until(lambda store: store.gpu_state is GpuSourceState.STALE)
-    seconds, said = time.monotonic() - began, stage.store.gpu_detail
-    await stage.until(lambda store: store.gpu_state is GpuSourceState.LIVE)
-    return Outcome(seconds, said, is_whole=stage.files_are_whole())
+    stale = GpuSourceState.STALE
+    return await _sampler_hurt(stage, signal.SIGSTOP, lambda state: state is stale)
 
 
 @fault("load worker killed")

@@ -5,30 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import psutil
-import pytest
 
-from gpu_dash.agent.home import MAIN, AgentHome
+from gpu_dash.agent.home import AgentHome
 from gpu_dash.agent.spawn import ensure_agent
 from gpu_dash.model.commands import Launch, StopServer
 from gpu_dash.model.server import ServerState
 from gpu_dash.server.profile_file import load_profile
-from tests.integration.commands import gpu_dash, wait_for, write_profile
+from tests.integration.commands import wait_for, write_profile
 from tests.integration.test_agent import Watcher, ready
-
-
-@pytest.fixture
-async def main_home() -> AsyncIterator[AgentHome]:
-    """A main agent; whatever it runs is stopped at the end."""
-    home = AgentHome.named(MAIN)
-    await ensure_agent(home, "sim")
-    yield home
-    done = await asyncio.to_thread(gpu_dash, "stop", "--all")
-    assert done.returncode == 0, done.stderr
 
 
 def launch(folder: Path, restarts: int, delay: str) -> Launch:

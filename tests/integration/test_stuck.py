@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 import urllib.request
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
-
-from gpu_dash.agent.home import MAIN, AgentHome
-from gpu_dash.agent.spawn import ensure_agent
+from gpu_dash.agent.home import AgentHome
 from gpu_dash.model.commands import SetConcurrency
 from gpu_dash.model.log import Severity
 from gpu_dash.model.server import ServerState
-from tests.integration.commands import gpu_dash
 from tests.integration.test_agent import launch, ready
-
-
-@pytest.fixture
-async def main_home() -> AsyncIterator[AgentHome]:
-    """A main agent; whatever it runs is stopped at the end."""
-    home = AgentHome.named(MAIN)
-    await ensure_agent(home, "sim")
-    yield home
-    done = await asyncio.to_thread(gpu_dash, "stop", "--all")
-    assert done.returncode == 0, done.stderr
 
 
 def break_server(base_url: str, fault: str, gpu: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpu_dash.doctor.memory import NoCards, plan_profile
-from gpu_dash.doctor.profile import look_ahead
+from gpu_dash.doctor.profile import Prospect, look_ahead
 from gpu_dash.model.errors import UsageError
 from gpu_dash.model.gpu import GpuInfo
 from gpu_dash.model.profile import Profile, ServerProfile, TargetProfile
@@ -112,21 +112,23 @@ services:
 """
 
 
+def prospect_of(model: Path, folder: Path, compose: str) -> Prospect:
+    """What is known before a compose file is brought up on two cards."""
+    (folder / "compose.yaml").write_text(compose)
+    server = ServerProfile(
+        model=str(model), kind=HandleKind.CONTAINER, command=("sh",), port=1,
+        compose_file="compose.yaml", compose_service="llm",
+    )  # fmt: skip
+    return look_ahead(Profile(name="c", server=server), {"PATH": "/bin"}, str(folder), cards(2))
+
+
 @pytest.mark.parametrize(
     ("more", "wrong"), [("--enforce-eager", []), ('--swap-space, "8"', ["swap-space"])]
 )
 def test_the_flags_of_a_compose_file_are_checked_and_planned_too(
     model: Path, tmp_path: Path, more: str, wrong: list[str]
 ) -> None:
-    (tmp_path / "compose.yaml").write_text(COMPOSE.format(model=model, more=more))
-    server = ServerProfile(
-        model=str(model), kind=HandleKind.CONTAINER, command=("sh",), port=1,
-        compose_file="compose.yaml", compose_service="llm",
-    )  # fmt: skip
-
-    prospect = look_ahead(
-        Profile(name="c", server=server), {"PATH": "/bin"}, str(tmp_path), cards(2)
-    )
+    prospect = prospect_of(model, tmp_path, COMPOSE.format(model=model, more=more))
 
     assert prospect.corrected is not None
     assert [one.name for one in prospect.corrected.checked.corrections] == wrong
@@ -147,15 +149,7 @@ def test_the_flags_of_a_compose_file_are_checked_and_planned_too(
 def test_a_compose_file_that_cannot_be_read_gives_no_plan(
     model: Path, tmp_path: Path, text: str, said: str
 ) -> None:
-    (tmp_path / "compose.yaml").write_text(text)
-    server = ServerProfile(
-        model=str(model), kind=HandleKind.CONTAINER, command=("sh",), port=1,
-        compose_file="compose.yaml", compose_service="llm",
-    )  # fmt: skip
-
-    prospect = look_ahead(
-        Profile(name="c", server=server), {"PATH": "/bin"}, str(tmp_path), cards(2)
-    )
+    prospect = prospect_of(model, tmp_path, text)
 
     assert prospect.planned is None
     assert said in prospect.no_plan

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from gpu_dash.model.events import Finding
 from gpu_dash.model.log import Severity
 from gpu_dash.server.last_words import FIRST_ERROR, NO_ERROR, LastWords, describe_exit
+from tests.unit.server import log_findings
 
-
-def found(line: int, message: str, *, root: bool = True) -> Finding:
-    return Finding(
-        at=0,
-        kind="k",
-        severity=Severity.CRITICAL,
-        source="log",
-        message=message,
-        line=line,
-        root=root,
-    )
+found = partial(log_findings.found, severity=Severity.CRITICAL)
 
 
 def test_a_cause_comes_before_what_followed_from_it() -> None:

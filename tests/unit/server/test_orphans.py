@@ -38,14 +38,22 @@ def test_a_worker_with_its_server_is_none(worker: tuple[subprocess.Popen[str], i
     assert worker[1] not in pids()
 
 
-def test_a_worker_whose_server_was_killed_is_found_and_ended(
+@pytest.fixture
+def orphaned(
     worker: tuple[subprocess.Popen[str], int],
-) -> None:
+) -> tuple[subprocess.Popen[str], int]:
+    """A server that was killed, and its worker, which lives."""
     server, pid = worker
     server.kill()
     server.wait()
     wait_for(lambda: pid in pids(), "the orphan")
+    return worker
 
+
+def test_a_worker_whose_server_was_killed_is_found_and_ended(
+    orphaned: tuple[subprocess.Popen[str], int],
+) -> None:
+    server, pid = orphaned
     began = time.monotonic()
     (orphan,) = [orphan for orphan in find_orphans({pid: {1: 2**30}}) if orphan.process.pid == pid]
     with pytest.raises(PreflightError, match=rf"VLLM::Worker \(pid {pid}.*orphans --end"):
@@ -59,13 +67,9 @@ def test_a_worker_whose_server_was_killed_is_found_and_ended(
 
 
 def test_a_person_is_asked_before_an_orphan_is_ended(
-    worker: tuple[subprocess.Popen[str], int],
+    orphaned: tuple[subprocess.Popen[str], int],
 ) -> None:
-    server, pid = worker
-    server.kill()
-    server.wait()
-    wait_for(lambda: pid in pids(), "the orphan")
-
+    server, pid = orphaned
     assert f"session {server.pid}: VLLM::Worker (pid {pid}" in gpu_dash("orphans").stdout
     gpu_dash("orphans", "--end")  # nobody answers
     assert is_running(pid)

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from gpu_dash.model.events import Event, Finding, Notice, ServerChanged, ServerMetricsRead
-from gpu_dash.model.log import Severity
 from gpu_dash.model.server import HandleKind, ServerState, ServerStatus
 from gpu_dash.server import supervisor as module
 from gpu_dash.server.endpoint import EndpointProbe
 from gpu_dash.server.handles import Stopped
 from gpu_dash.server.supervisor import ServerSupervisor
 from tests.fakes.clock import ManualClock
+from tests.unit.server.log_findings import found
 
 
 class Handle:
@@ -210,18 +210,6 @@ async def test_an_end_is_told_before_what_is_left_of_it_is_gone(
 
     assert "SIGKILL" in (await life.until(ServerState.FAILED)).detail
     await life.run
-
-
-def found(line: int, message: str, *, root: bool = True) -> Finding:
-    return Finding(
-        at=0,
-        kind="k",
-        severity=Severity.ERROR,
-        source="log",
-        message=message,
-        line=line,
-        root=root,
-    )
 
 
 async def test_a_failure_is_told_with_the_first_error_that_is_a_cause(clock: ManualClock) -> None:

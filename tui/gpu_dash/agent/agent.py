@@ -38,6 +38,7 @@ from gpu_dash.model.commands import (
 from gpu_dash.model.errors import GpuDashError, UsageError
 from gpu_dash.model.events import Event, Notice
 from gpu_dash.model.log import Severity
+from gpu_dash.model.pace import at_intervals
 from gpu_dash.model.server import ServerState, ServerStatus
 from gpu_dash.server.processes import environment_of
 
@@ -353,11 +354,7 @@ class Agent:
             self._saved_failed = False
 
     async def _save_state_regularly(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            due = max(due + SAVE_INTERVAL_S, loop.time())
-            await asyncio.sleep(due - loop.time())
+        async for _ in at_intervals(SAVE_INTERVAL_S):
             if self._session is not None and not self._session.has_ended:
                 self._save_state()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gpu_dash.cli.screen import check_terminal, exit_code, show
+from gpu_dash.cli.screen import check_terminal, exit_code
 from gpu_dash.record.folder import find_session
 from gpu_dash.record.replay import Replay
 from gpu_dash.ui.replay_feed import ReplayFeed
+from gpu_dash.ui.run import run_dashboard
 
 
 @click.command("replay")
@@ -15,4 +16,4 @@ from gpu_dash.ui.replay_feed import ReplayFeed
 def command(session: str) -> int:
     """Play SESSION: a name, the head of one, a folder, or `last`."""
     check_terminal()
-    return exit_code(show(ReplayFeed(Replay.load(find_session(session)))))
+    return exit_code(run_dashboard(ReplayFeed(Replay.load(find_session(session)))))

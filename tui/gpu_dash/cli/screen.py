@@ -13,7 +13,6 @@ from gpu_dash.model.errors import UsageError
 from gpu_dash.model.load import LoadState, load_words
 from gpu_dash.model.server import HandleKind, ServerState
 from gpu_dash.model.text import strip_controls
-from gpu_dash.ui.feed import Feed
 from gpu_dash.ui.launch_desk import LaunchDesk
 from gpu_dash.ui.run import Left, LeftBy, run_dashboard
 
@@ -50,20 +49,9 @@ def show_agent(
 
     is_private = home.name != MAIN
     feed = LiveFeed(connect, read_only=read_only)
-    left = show(feed, launch=launch, desk=desk, ends_with_screen=is_private)
+    left = run_dashboard(feed, launch=launch, desk=desk, ends_with_screen=is_private)
     click.echo(what_ended(left) if is_private else what_goes_on(left))
     return exit_code(left)
-
-
-def show(
-    feed: Feed,
-    *,
-    launch: Command | None = None,
-    desk: LaunchDesk | None = None,
-    ends_with_screen: bool = False,
-) -> Left:
-    """Show a feed until the dashboard is left."""
-    return run_dashboard(feed, launch=launch, desk=desk, ends_with_screen=ends_with_screen)
 
 
 def exit_code(left: Left) -> int:

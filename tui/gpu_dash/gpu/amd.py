@@ -13,10 +13,8 @@ from gpu_dash.gpu.amd_card import AmdCard, find_cards
 from gpu_dash.gpu.amd_processes import holders, kfd_gpu_ids
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.processes import Holder
-from gpu_dash.gpu.silence import Silence
-from gpu_dash.gpu.slow_turns import SlowTurns
+from gpu_dash.gpu.rounds import Rounds
 from gpu_dash.model.clock import Clock, SystemClock
-from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.gpu import GpuInfo
 
 SYSFS = Path("/sys")
@@ -38,8 +36,7 @@ class AmdBackend:
         self._root = root
         self._clock = clock or SystemClock()
         self._cards: list[AmdCard] = []
-        self._turns = SlowTurns(())
-        self._silence = Silence(0.0)
+        self._rounds = Rounds()
         self._gpu_of_id: dict[str, int] = {}
 
     @property
@@ -67,8 +64,7 @@ class AmdBackend:
                 "(docker: `--device /dev/kfd --device /dev/dri`; see `lsmod | grep amdgpu`)"
             )
         self._cards = [AmdCard(gpu, folder) for gpu, folder in enumerate(folders)]
-        self._silence = Silence(self._clock.monotonic())
-        self._turns = SlowTurns(card.info.gpu for card in self._cards)
+        self._rounds = Rounds(self._cards, self._clock.monotonic(), hint="was amdgpu unloaded?")
         ids = kfd_gpu_ids(self._root)
         self._gpu_of_id = {
             ids[card.info.pci_bus_id]: card.info.gpu
@@ -82,18 +78,7 @@ class AmdBackend:
         Raises:
             GpuSourceError: no card has answered for a while.
         """
-        at = self._clock.monotonic()
-        readings, failures = [], []
-        for card in self._cards:
-            reading, new = card.poll(at, slow=self._turns.is_due(card.info.gpu, at))
-            failures += new
-            if reading is not None:
-                readings.append(reading)
-        if self._silence.is_too_long(at, answered=bool(readings)):
-            raise GpuSourceError(
-                f"no AMD card answers any more: {self._cards[0].failure}; was amdgpu unloaded?"
-            )
-        return Sweep(at, tuple(readings), tuple(failures))
+        return self._rounds.sweep(self._clock.monotonic())
 
     def processes(self) -> list[Holder]:
         """Who computes on the cards."""

@@ -75,6 +75,11 @@ class AmdCard:
         self._polled = PolledCard(gpu, fast, slow, limit_celsius=None)
 
     @property
+    def gpu(self) -> int:
+        """Its index."""
+        return self.info.gpu
+
+    @property
     def failure(self) -> str:
         """A file that cannot be read and why."""
         return self._polled.failure

@@ -12,10 +12,8 @@ from gpu_dash.gpu import amdsmi_cards, pyrsmi_cards
 from gpu_dash.gpu.backend import SourceAbsent, Sweep
 from gpu_dash.gpu.card import PolledCard
 from gpu_dash.gpu.library_card import LibraryCard
-from gpu_dash.gpu.silence import Silence
-from gpu_dash.gpu.slow_turns import SlowTurns
+from gpu_dash.gpu.rounds import Rounds
 from gpu_dash.model.clock import Clock, SystemClock
-from gpu_dash.model.errors import GpuSourceError
 from gpu_dash.model.gpu import GpuInfo
 
 BINDINGS: Mapping[str, Callable[[], Sequence[LibraryCard]]] = {
@@ -38,9 +36,7 @@ class AmdLibraryBackend:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._cards: list[PolledCard] = []
-        self._turns = SlowTurns(())
-        self._silence = Silence(0.0)
+        self._rounds = Rounds()
         self.gpus: tuple[GpuInfo, ...] = ()
         self.detail = ""
 
@@ -58,12 +54,11 @@ class AmdLibraryBackend:
                 problems.append(f"{name}: {error}")
                 continue
             self.gpus = tuple(card.info for card in found)
-            self._cards = [
+            cards = [
                 PolledCard(card.info.gpu, card.fast, card.slow, card.info.nearest_limit_celsius)
                 for card in found
             ]
-            self._turns = SlowTurns(info.gpu for info in self.gpus)
-            self._silence = Silence(self._clock.monotonic())
+            self._rounds = Rounds(cards, self._clock.monotonic())
             self.detail = f"read through {name}, as sysfs shows no card: no throttle reasons"
             return
         raise SourceAbsent("; ".join(problems))
@@ -74,16 +69,7 @@ class AmdLibraryBackend:
         Raises:
             GpuSourceError: no card has answered for a while.
         """
-        at = self._clock.monotonic()
-        readings, failures = [], []
-        for card in self._cards:
-            reading, new = card.poll(at, slow=self._turns.is_due(card.gpu, at))
-            failures += new
-            if reading is not None:
-                readings.append(reading)
-        if self._silence.is_too_long(at, answered=bool(readings)):
-            raise GpuSourceError(f"no AMD card answers any more: {self._cards[0].failure}")
-        return Sweep(at, tuple(readings), tuple(failures))
+        return self._rounds.sweep(self._clock.monotonic())
 
     def processes(self) -> None:
         """Neither binding is asked for them."""

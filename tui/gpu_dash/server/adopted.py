@@ -13,6 +13,7 @@ import time
 
 import psutil
 
+from gpu_dash.model.pace import at_intervals
 from gpu_dash.model.server import HandleKind, ProcessIdentity
 from gpu_dash.server.handles import (
     KILL_S,
@@ -83,10 +84,6 @@ class AdoptedHandle:
         self._tree |= {member for member in members if member is not None}
 
     async def _note_tree_regularly(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            due = max(due + TREE_INTERVAL_S, loop.time())
-            await asyncio.sleep(due - loop.time())
+        async for _ in at_intervals(TREE_INTERVAL_S):
             self._note_tree()
             self._tree = set(self._living()) | {self.server}

@@ -13,8 +13,7 @@ from gpu_dash.model.errors import ServerError
 from gpu_dash.model.profile import ServerProfile
 from gpu_dash.model.server import HandleKind
 from gpu_dash.server.container_program import call
-from gpu_dash.server.handles import Stopped
-from gpu_dash.server.log_command import LogCommand, container_command
+from gpu_dash.server.handles import ContainerHandle, ContainerRecord, Stopped
 
 
 class ComposeRecord(msgspec.Struct, frozen=True):
@@ -36,12 +35,12 @@ class ComposeHandle:
     environment: Mapping[str, str]
     kind = HandleKind.CONTAINER
     pid = None
-    _log: LogCommand | None = None
 
-    @property
-    def _program(self) -> str:
-        """docker or podman, which know the container without the file."""
-        return self.record.command[0].removesuffix("-compose")
+    def __post_init__(self) -> None:
+        program = self.record.command[0].removesuffix("-compose")
+        container = ContainerRecord(program=program, name=self.record.container)
+        self._container = ContainerHandle(container, self.environment)
+        """What docker or podman knows of it without the file."""
 
     @classmethod
     async def launch(cls, record: ComposeRecord, environment: Mapping[str, str]) -> ComposeHandle:
@@ -62,18 +61,10 @@ class ComposeHandle:
 
     async def follow(self, log_path: Path) -> None:
         """Append the service's output to a file for as long as it runs."""
-        argv = container_command(self.record.container, program=self._program)
-        self._log = LogCommand(argv, log_path, self.environment)
-        await self._log.start()
+        await self._container.follow(log_path)
 
     async def wait(self) -> int | None:
-        try:
-            code = int(await call((self._program, "wait", self.record.container), self.environment))
-        except (ServerError, ValueError):
-            code = None
-        if self._log is not None:
-            await self._log.finish()
-        return code
+        return await self._container.wait()
 
     async def stop(self, *, starting: bool, grace_s: float) -> Stopped:
         options = ("stop", "--timeout", str(round(grace_s)))
