@@ -238,6 +238,7 @@ def test_a_sensor_that_is_not_there_is_none(nvml_scene: NvmlScene, sentinel: str
     _, events = once(nvml_scene)
     (sample,) = samples_of(events).values()
     assert (sample.memory_temperature_celsius, sample.power_watts) == (None, None)
+    assert (sample.power_peak_watts, sample.power_mean_watts) == (None, None)
     assert sample.temperature_celsius == 36
 
 

@@ -13,10 +13,9 @@ Field = int | tuple[int, int]
 """A field's number, or its number and its scope."""
 
 
-def number_in(value: Any, kind: int) -> float:
-    """The member of NVML's union that its type names."""
-    number: float = getattr(value, _VALUE_OF_TYPE[kind])
-    return number
+def number_in(value: Any, kind: int) -> float | None:
+    """The member of NVML's union that its type names; ``None`` if the driver does not know it."""
+    return known(getattr(value, _VALUE_OF_TYPE[kind]))
 
 
 def read_fields(driver: NvmlDriver, handle: Any, fields: list[Field]) -> dict[int, float]:
@@ -38,7 +37,7 @@ def read_fields(driver: NvmlDriver, handle: Any, fields: list[Field]) -> dict[in
         except NotOffered:
             fields.remove(field)
             continue
-        value = known(number_in(answer.value, answer.valueType))
+        value = number_in(answer.value, answer.valueType)
         if value is not None:
             values[answer.fieldId] = value
     return values

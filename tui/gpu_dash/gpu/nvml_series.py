@@ -38,10 +38,11 @@ class PowerRecord:
         except NothingNew:
             samples, kind = [], 0
         new = [sample for sample in samples if sample.timeStamp > self._newest_us]
-        if not new:
+        self._newest_us = max((sample.timeStamp for sample in new), default=self._newest_us)
+        numbers = (number_in(sample.sampleValue, kind) for sample in new)
+        watts = [milliwatts / 1000 for milliwatts in numbers if milliwatts is not None]
+        if not watts:
             return {"power_peak_watts": None, "power_mean_watts": None}
-        self._newest_us = max(sample.timeStamp for sample in new)
-        watts = [number_in(sample.sampleValue, kind) / 1000 for sample in new]
         return {"power_peak_watts": max(watts), "power_mean_watts": fmean(watts)}
 
 
