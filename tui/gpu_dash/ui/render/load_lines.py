@@ -190,5 +190,5 @@ def _first_token(view: View, *, short: bool) -> list[Run]:
     last = steps[-1]
     text = f"TTFT p50 {latency(last.ttft_p50_s)} p99 {latency(last.ttft_p99_s)}"
     asked = last.concurrency if last.request_rate is None else f"{last.request_rate:g}/s"
-    of = f" (×{asked})" if short else f" (step at {asked})"
+    of = f" (at {asked})" if short else f" (step at {asked})"
     return [(text, Role.PLAIN), (of, Role.DIM)]
