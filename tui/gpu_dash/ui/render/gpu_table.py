@@ -133,7 +133,7 @@ def _titles(columns: list[Column]) -> Row:
     for column in columns:
         row.add(column.title[: column.width].rjust(column.width), Role.DIM)
         row.add(" " * column.gap, Role.DIM)
-    return row.add("throttle, worker", Role.DIM)
+    return row.add("throttle", Role.DIM)
 
 
 def _with_source(view: View, heading: Row, width: int) -> Row:
